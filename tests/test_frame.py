@@ -89,6 +89,20 @@ def test_dependencies_point_one_way(root: Path, room: str) -> None:
     assert {other: file for other, file in used.items() if other not in ROOMS_BELOW[room] | {room}} == {}
 
 
+def test_the_validator_shares_no_code_with_what_it_checks(root: Path) -> None:
+    """Neither it nor anything that it imports is of the rooms that make schedules."""
+    used, met = list((root / "batsched_py" / "analysis" / "validator").glob("*.py")), set[Path]()
+    while used:
+        source = used.pop()
+        met.add(source)
+        for module in imported_modules(source):
+            path = root.joinpath(*module.split("."))
+            found = {path.with_suffix(".py"), path / "__init__.py"} - met
+            used += [each for each in found if module.startswith("batsched_py.") and each.is_file()]
+    rooms = {source.relative_to(root / "batsched_py").parts[0] for source in met}
+    assert rooms & ROOMS_BELOW.keys() == {"analysis", "outside", "protocol", "workload"}
+
+
 @pytest.mark.parametrize("module", WITHOUT_A_ROOM)
 def test_what_stands_in_no_room_uses_what_it_may(root: Path, module: str) -> None:
     assert rooms_used([root / "batsched_py" / f"{module}.py"]).keys() <= WITHOUT_A_ROOM[module]

@@ -23,7 +23,6 @@ import pandas as pd
 
 from batsched_py.analysis.absences import Absence, Absences, HeldJob, State
 from batsched_py.analysis.carried import Carried, Contention
-from batsched_py.analysis.nodes import Lack, NodeWaits, Requests
 from batsched_py.analysis.schedule import (
     INSTANT,
     RESIZES,
@@ -36,10 +35,12 @@ from batsched_py.analysis.schedule import (
     in_pieces,
     open_table,
 )
+from batsched_py.analysis.validator.nodes import Demand, Nodes, Requests, Room
 from batsched_py.errors import InputError
-from batsched_py.ledger.nodes import NodeMachine
+from batsched_py.ledger.nodes import EMPTY, TOGETHER, where
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import JobState
+from batsched_py.protocol.requests import Request
 from batsched_py.schedulers.decisions import HEADER, Remark
 
 
@@ -91,6 +92,112 @@ NOTHING_TOLD: Final = Absences()
 #: Why a job could overtake another. If a reservation is known: it ends by then, or takes hosts that are not
 #: needed then. Otherwise: the other did not fit, or would have fitted and was not chosen.
 Reason = Literal["ends by the reservation", "takes extra hosts", "did not fit", "was not chosen"]
+
+
+@dataclass(frozen=True)
+class Lack:
+    """For how long a job lacked these resources; each of them alone was too little for it."""
+
+    resources: Sequence[str]
+    """As :func:`~batsched_py.ledger.nodes.lacking` tells; none while there was a place for it."""
+    seconds: float
+
+
+class NodeWaits:
+    """What the jobs of a schedule took of the nodes, and what others lacked meanwhile.
+
+    A job that has grown or shrunk has a row for each of its sizes.
+    """
+
+    def __init__(
+        self,
+        machine: Nodes,
+        requests: Requests,
+        ids: Sequence[str],
+        hosts: Sequence[HostSet],
+        starts: Sequence[float],
+        finishes: Sequence[float],
+    ) -> None:
+        self._machine = machine
+        self._requests = requests
+        self._ids, self._hosts = ids, hosts
+        self._first = {job: row for row, job in reversed(list(enumerate(ids)))}
+        self._starts, self._finishes = np.asarray(starts), np.asarray(finishes)
+
+    def where(self, job: str) -> str:
+        """The kind of nodes that a job asks for, in words; nothing if any will do."""
+        return where(self._demand(job).request)
+
+    def lacks(self, job: str, begin: float, end: float, absences: Sequence[Absence]) -> list[Lack]:
+        """What a job lacked between two times, what it lacked longest first."""
+        demand = self._demand(job)
+        lacked: dict[tuple[str, ...], float] = {}
+        for since, until, room in self._over_time(begin, end, absences):
+            found = tuple(_lacking(demand, room))
+            lacked[found] = lacked.get(found, 0.0) + until - since
+        longest = sorted(lacked.items(), key=lambda each: (-each[1], each[0]))
+        return [Lack(resources, seconds) for resources, seconds in longest if seconds > SLACK]
+
+    def would_fit(self, job: str, time: float, absences: Sequence[Absence]) -> bool:
+        """Whether there was a place for a job at a time, before others were started then."""
+        room = self._machine.empty()
+        for other in np.flatnonzero((self._starts < time - SLACK) & (self._finishes > time + SLACK)).tolist():
+            self._change(other, room, -1)
+        for absence in absences:
+            if absence.since <= time + SLACK < absence.until:
+                self._change(absence.hosts, room, -1)
+        return room.holds(self._demand(job))
+
+    def _over_time(
+        self, begin: float, end: float, absences: Sequence[Absence]
+    ) -> Iterator[tuple[float, float, Room]]:
+        """What is free from each change until the next one."""
+        room = self._machine.empty()
+        rows = np.flatnonzero((self._starts < end - SLACK) & (self._finishes > begin + SLACK))
+        changes: list[tuple[float, int, int | HostSet]] = []
+        for row in rows.tolist():
+            changes += [(float(self._starts[row]), -1, row), (float(self._finishes[row]), 1, row)]
+        for absence in absences:
+            changes += [(absence.since, -1, absence.hosts), (absence.until, 1, absence.hosts)]
+        changes.sort(key=lambda change: change[0])
+        since = begin
+        for time, sign, what in changes:
+            if time >= end - SLACK:
+                break
+            if time > since + SLACK:
+                yield since, time, room
+                since = time
+            self._change(what, room, sign)
+        yield since, end, room
+
+    def _demand(self, job: str) -> Demand:
+        return self._machine.demand(self._request(self._first[job]))
+
+    def _change(self, what: int | HostSet, room: Room, sign: int) -> None:
+        """A job, by its row, takes or gives back what it has; hosts that are away are cores."""
+        if isinstance(what, HostSet):
+            for node, cores in self._machine.cores(what).items():
+                room.amounts[node] += sign * self._machine.row({"cores": cores})
+        else:
+            demand = self._machine.demand(self._request(what))
+            room.change(demand, demand.place(self._machine.cores(self._hosts[what])), sign)
+
+    def _request(self, row: int) -> Request:
+        return self._requests.get(self._ids[row]) or Request(max(1, len(self._hosts[row])))
+
+
+def _lacking(demand: Demand, room: Room) -> list[str]:
+    """The resources of which alone too little is free for a job; none if there is a place for it."""
+    short = [name for name, count in demand.licences.items() if room.licences.get(name, 0) < count]
+    if demand.nodes(room.amounts) is not None:
+        return short
+    machine = room.machine
+    for column, name in enumerate(machine.resources):
+        only = machine.has.copy()
+        only[:, column] = room.amounts[:, column]
+        if demand.nodes(only) is None:
+            short.append(EMPTY if name == "places" else name)
+    return short or [TOGETHER]
 
 
 @dataclass(frozen=True)
@@ -204,7 +311,7 @@ class Evidence:
     absences: Absences = NOTHING_TOLD
     carried: Carried | None = None
     """What links, hosts and storages carried."""
-    machine: NodeMachine | None = None
+    machine: Nodes | None = None
     requests: Requests = field(default_factory=dict)
     """What jobs asked for on a machine of nodes: it tells which resource a job waited for."""
     held: Mapping[str, HeldJob] = field(default_factory=dict)

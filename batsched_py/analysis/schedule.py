@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
 from math import isfinite
@@ -30,6 +30,20 @@ def beside(jobs_file: str | Path, name: str) -> Path:
     """
     jobs_file = Path(jobs_file)
     return jobs_file.with_name(f"{jobs_file.name.removesuffix('jobs.csv')}{name}.csv")
+
+
+#: Opens a ``PREFIX_NAME.csv`` of a simulation by its name, if it was written.
+Tables = Callable[[str], AbstractContextManager[TextIO] | None]
+
+
+def tables_beside(jobs_file: str | Path) -> Tables:
+    """Opens the tables that were written beside the jobs of a simulation."""
+
+    def table(name: str) -> AbstractContextManager[TextIO] | None:
+        path = beside(jobs_file, name)
+        return open_table(path) if path.is_file() else None
+
+    return table
 
 
 #: The column of a schedule with the resizes of each job, in the order of time.

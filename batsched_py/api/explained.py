@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeVar
 
-from batsched_py.analysis.explain import Explanation, Overtaker, moment
-from batsched_py.analysis.nodes import Lack
+from batsched_py.analysis.explain import Explanation, Lack, Overtaker, moment
 from batsched_py.api.terminal import duration, hosts_text
 from batsched_py.ledger.nodes import in_words
 

@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from batsched_py.analysis.nodes import first_hosts
 from batsched_py.analysis.plots.figures import KINDS, Kind, RunsKind, TableKind, draw, name_of
-from batsched_py.analysis.plots.runs import Run, energy_by_time, recorded_run, run_of
+from batsched_py.analysis.plots.runs import Run, energy_by_time, first_hosts, recorded_run, run_of
 from batsched_py.analysis.plots.style import Look
 from batsched_py.errors import InputError
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, TextIO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from batsched_py.api.log import FileName, Log
     from batsched_py.engines import Simulation
     from batsched_py.ledger.nodes import NodeMachine
-    from batsched_py.schedulers.selection import NodeChoiceName
+    from batsched_py.simulator.platform import Platform
     from batsched_py.workload.swf.log import SwfLog
 
 
@@ -156,20 +156,16 @@ class Result:
 
         return with_recorded(self._schedule, self.workloads)
 
-    @cached_property
+    @property
     def machine(self) -> NodeMachine | None:
         """The nodes of the machine, if it has any: their cores, memory, features and partitions."""
-        from batsched_py.experiment.build import read_machine
-
-        machine = self.experiment.scenario.machine
-        return None if machine.file is None else read_machine(machine, self.workloads).as_nodes()
+        return None if self.experiment.scenario.machine.file is None else self._platform.as_nodes()
 
     @cached_property
-    def _speeds(self) -> list[float]:
+    def _platform(self) -> Platform:
         from batsched_py.experiment.build import read_machine
 
-        machine = read_machine(self.experiment.scenario.machine, self.workloads)
-        return [host.speed for host in machine.hosts]
+        return read_machine(self.experiment.scenario.machine, self.workloads)
 
     @cached_property
     def machine_states(self) -> pd.DataFrame:
@@ -245,24 +241,27 @@ class Result:
 
     def validate(self, policy: Policy | None = None) -> list[Violation]:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
-        from batsched_py.analysis.absences import arrivals_of, read_absences, read_held
-        from batsched_py.analysis.validator import validate
-        from batsched_py.analysis.validator.outside_rules import on_failed_hosts
-        from batsched_py.analysis.validator.promises import check_hosts
+        from batsched_py.analysis.validator import Facts, validate
         from batsched_py.api.absences import outages_in
+        from batsched_py.outside.closures import read_closures
+        from batsched_py.outside.curve import read_curve
 
-        file, held = self._open("absences"), self._open("held")
-        absences = [] if file is None else list(read_absences(file, "absences.csv"))
-        events = outages_in(self.experiment.scenario.events)
-        if policy is not None:
-            check_hosts(policy, [*absences, *events])
-        arrivals = None if held is None else arrivals_of(read_held(held, "held.csv"))
-        options = self.experiment.actors.scheduler.options
-        nodes = cast("NodeChoiceName", options.get("nodes", "first-fit"))
-        hosts, workloads = self.overview.hosts, self.workloads
-        known = (self.machine, nodes, self._speeds, arrivals)
-        found = validate(self._schedule, hosts, workloads, policy, *known)
-        return [*found, *on_failed_hosts(self._schedule, absences, events)]
+        outside, platform = self.experiment.actors.outside, self._platform
+        machine = platform.as_protocol()[0]
+        facts = Facts(
+            machine=machine,
+            speeds=[host.speed for host in platform.hosts],
+            nodes=str(self.experiment.actors.scheduler.options.get("nodes", "first-fit")),
+            absences=(),
+            events=outages_in(self.experiment.scenario.events),
+            closures=() if outside.closures is None else read_closures(outside.closures, machine).all,
+            power_cap=None
+            if outside.power_cap is None or not all(host.has_power for host in platform.hosts)
+            else read_curve(outside.power_cap, outside.outside_period),
+        )
+        return validate(
+            self._schedule, self.overview.hosts, self.workloads, policy, facts.with_files(self._open)
+        )
 
     def explain(self, job: str) -> Explained:
         """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``.
@@ -271,7 +270,7 @@ class Result:
         """
         from batsched_py.analysis.absences import read_held
         from batsched_py.analysis.explain import Evidence, Explainer, read_remarks
-        from batsched_py.analysis.nodes import requests_of
+        from batsched_py.analysis.validator.nodes import Nodes, requests_of
         from batsched_py.api.absences import absences_in
         from batsched_py.api.explained import Explained
 
@@ -279,10 +278,11 @@ class Result:
         remarks = {} if file is None else read_remarks(file, "remarks.csv")
         events, changes = self.experiment.scenario.events, self._open("pstate_changes")
         absences = absences_in(self._schedule, events, changes, self._open("absences"))
-        requests = {} if self.machine is None else requests_of(self.workloads, self._schedule)
+        nodes = Nodes.of(self._platform.as_protocol()[0])
+        requests = {} if nodes is None else requests_of(self.workloads, self._schedule)
         file = self._open("held")
         held = {} if file is None else read_held(file, "held.csv")
-        known = Evidence(self.overview.hosts, remarks, absences, self._carried, self.machine, requests, held)
+        known = Evidence(self.overview.hosts, remarks, absences, self._carried, nodes, requests, held)
         return Explained(Explainer(self._schedule, known).explain(str(job)))
 
     def diff(self, other: Result) -> Executions:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from batsched_py.analysis.nodes import first_hosts
-from batsched_py.analysis.plots.runs import read_run
+from batsched_py.analysis.plots.runs import first_hosts, read_run
 from batsched_py.analysis.report import LogFile, Report, recorded_subject, replaying_subject, write_report
 from batsched_py.analysis.report.series import Subject
 from batsched_py.analysis.runs.columns import repetitions

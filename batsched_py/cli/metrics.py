@@ -324,15 +324,17 @@ def explain_command(
     from batsched_py.analysis.absences import held_beside
     from batsched_py.analysis.carried import carried_beside
     from batsched_py.analysis.explain import Evidence, Explainer, remarks_beside
-    from batsched_py.analysis.nodes import requests_of
     from batsched_py.analysis.outcome import read_summary
     from batsched_py.analysis.schedule import read_schedule
+    from batsched_py.analysis.validator.nodes import Nodes, requests_of
     from batsched_py.api.absences import absences_beside
     from batsched_py.api.explained import Explained
     from batsched_py.experiment.build import read_machine, read_workloads
 
     read = read_workloads(workloads)
-    machine = None if platform_file is None else read_machine(Machine(file=platform_file), read).as_nodes()
+    machine = None
+    if platform_file is not None:
+        machine = Nodes.of(read_machine(Machine(file=platform_file), read).as_protocol()[0])
     file = Path(prefix if prefix.endswith("jobs.csv") else f"{prefix}_jobs.csv")
     schedule, summary = read_schedule(file), read_summary(file)
     known = Evidence(

@@ -138,7 +138,7 @@ def _draw_runs(
 
 def _nodes(platform_file: str) -> dict[str, int]:
     """The first host of each node of a machine."""
-    from batsched_py.analysis.nodes import first_hosts
+    from batsched_py.analysis.plots.runs import first_hosts
     from batsched_py.experiment import Machine
     from batsched_py.experiment.build import read_machine
 

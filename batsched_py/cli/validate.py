@@ -25,7 +25,6 @@ from batsched_py.protocol.shown import harmless
 from batsched_py.schedulers.selection import NodeChoiceName
 
 if TYPE_CHECKING:
-    from batsched_py.analysis.absences import Absence
     from batsched_py.analysis.calibration import Calibration, Waits
     from batsched_py.analysis.validator import Policy
     from batsched_py.outside.curve import Curve
@@ -141,49 +140,34 @@ def validate_command(
       batsched-py validate out_jobs.csv -w KTH-SP2.swf.gz --hosts 100 --policy easy
       batsched-py validate out_jobs.csv -w jobs.json -p cluster.toml --policy easy
     """
-    from batsched_py.analysis.absences import arrivals_of, held_beside, read_absences
-    from batsched_py.analysis.schedule import beside, open_table, read_schedule
-    from batsched_py.analysis.validator import validate
-    from batsched_py.analysis.validator.outside_rules import (
-        into_closures,
-        on_failed_hosts,
-        over_power_cap,
-        read_switches,
-    )
-    from batsched_py.analysis.validator.promises import check_hosts
+    from batsched_py.analysis.schedule import read_schedule, tables_beside
+    from batsched_py.analysis.validator import Facts, validate
     from batsched_py.api.absences import outages_in
     from batsched_py.experiment.build import read_machine, read_workloads, words_of
     from batsched_py.outside.closures import read_closures
 
+    if platform_file is None and hosts is None:
+        if power_cap is not None:
+            raise click.UsageError("--power-cap needs the platform with -p")
+        if closures is not None:
+            raise click.UsageError("--closures needs the platform with -p, or --hosts")
     jobs = read_workloads(workloads, words=words_of(Machine(file=platform_file)))
-    platform = size = machine = None
+    schedule, facts = read_schedule(schedule_file), Facts()
     if platform_file is not None or hosts is not None:
         platform = read_machine(Machine(file=platform_file, hosts=hosts), jobs)
-        size, machine = len(platform.hosts), platform.as_nodes()
-    schedule = read_schedule(schedule_file)
-    speeds = None if platform is None else [host.speed for host in platform.hosts]
-    absences: list[Absence] | None = None
-    if (others := beside(schedule_file, "absences")).is_file():
-        with open_table(others) as lines:
-            absences = list(read_absences(lines, str(others)))
-    taken_away = outages_in(events)
-    if policy is not None:
-        check_hosts(policy, [*(absences or ()), *taken_away])
-    arrivals = arrivals_of(held_beside(schedule_file))
-    found = validate(schedule, size, jobs, policy, machine, nodes, speeds, arrivals)
-    if absences is not None or events:
-        found += on_failed_hosts(schedule, absences or (), taken_away)
-    if power_cap is not None:
-        if platform is None:
-            raise click.UsageError("--power-cap needs the platform with -p")
-        switches = read_switches(beside(schedule_file, "pstate_changes"))
-        cap = _cap(power_cap, outside_period)
-        found += over_power_cap(schedule, platform.as_protocol()[0], cap, switches)
-    if closures is not None:
-        if platform is None:
-            raise click.UsageError("--closures needs the platform with -p, or --hosts")
-        closed = read_closures(closures, platform.as_protocol()[0])
-        found += into_closures(schedule, closed.all, jobs)
+        machine = platform.as_protocol()[0]
+        hosts = len(machine)
+        facts = Facts(
+            machine=machine,
+            speeds=[host.speed for host in platform.hosts],
+            nodes=nodes,
+            events=outages_in(events) if events else None,
+            closures=() if closures is None else read_closures(closures, machine).all,
+            power_cap=None if power_cap is None else _cap(power_cap, outside_period),
+        )
+    elif events:
+        facts = Facts(events=outages_in(events))
+    found = validate(schedule, hosts, jobs, policy, facts.with_files(tables_beside(schedule_file)))
     if found:
         counts = Counter(violation.rule for violation in found)
         say(f"{schedule_file}: {found[0]}")

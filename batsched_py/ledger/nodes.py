@@ -438,9 +438,8 @@ def lacking(machine: NodeMachine, demand: Demand, free: Integers, licences: Mapp
     return short or [TOGETHER]
 
 
-def where(demand: Demand) -> str:
+def where(request: Request) -> str:
     """On which nodes a job asks for it, in words; nothing if any will do."""
-    request = demand.request
     words = f" on nodes with {request.features}" if request.features else ""
     if request.partitions:
         words += f"{'' if words else ' on nodes'} of {' or '.join(request.partitions)}"

@@ -13,9 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from batsched_py.analysis.schedule import read_schedule
+from batsched_py.analysis.validator import Facts, validate
 from batsched_py.analysis.validator import Policy as Promise
-from batsched_py.analysis.validator import validate
-from batsched_py.analysis.validator.outside_rules import into_closures
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import BatschedError, Deadlock
 from batsched_py.outside.closures import Closure
@@ -310,11 +309,10 @@ def _faults(policy: Scheduler, example: Example, promise: Promise | None = None)
     except BatschedError as error:
         yield str(error)
         return
-    machine = None if isinstance(example.hosts, int) else example.hosts.as_nodes()
-    nb_hosts = example.hosts if isinstance(example.hosts, int) else len(example.hosts.hosts)
-    workloads = [workload_of(example.jobs)]
-    yield from map(str, validate(schedule, nb_hosts, workloads, promise, machine, policy.nodes))
-    yield from map(str, into_closures(schedule, example.closures, workloads))
+    facts, nb_hosts = Facts(nodes=policy.nodes, closures=example.closures), example.hosts
+    if not isinstance(nb_hosts, int):
+        facts, nb_hosts = replace(facts, machine=nb_hosts.as_protocol()[0]), len(nb_hosts.hosts)
+    yield from map(str, validate(schedule, nb_hosts, [workload_of(example.jobs)], promise, facts))
 
 
 def _crowd(hosts: int, followers: int = 80) -> list[JobSpec]:

@@ -115,8 +115,8 @@ def lacks(job: Job, nodes: NodeAccount) -> str:
     demand, free = nodes.demand(job), nodes.free.amounts
     short = lacking(nodes.machine, demand, free, nodes.licences)
     if not short and not nodes.fits(job):
-        return f"nodes that stay open to it{where(demand).removeprefix(' on nodes')}"
-    return "" if not short or nodes.machine.are_hosts else in_words(short, where(demand))
+        return f"nodes that stay open to it{where(demand.request).removeprefix(' on nodes')}"
+    return "" if not short or nodes.machine.are_hosts else in_words(short, where(demand.request))
 
 
 def node_lines(nodes: NodeAccount, most: int) -> Iterator[str]:

@@ -250,8 +250,8 @@ def test_a_job_whose_work_is_a_total_may_run_on_any_number_of_hosts(tmp_path: Pa
 
 def test_a_sequence_returns_what_its_first_failing_part_returns(tmp_path: Path) -> None:
     workload = workload_of([A, B, C, D])
-    workload.profiles["fails"] = Delay(1, return_code=3)
-    workload.profiles["pa"] = Composed(("pb", "fails", "pb"))
+    workload.profiles |= {"works": Delay(9), "fails": Delay(1, return_code=3)}
+    workload.profiles["pa"] = Composed(("works", "fails", "works"))
     assert validate(failed(example(tmp_path)), HOSTS, [workload]) == []
     assert [violation.text for violation in validate(example(tmp_path), HOSTS, [workload])] == [
         "job w0!a ends COMPLETED_SUCCESSFULLY, but its profile returns 3"

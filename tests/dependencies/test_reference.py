@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from batsched_py.analysis.validator import Policy, validate
+from batsched_py.analysis.validator import Facts, Policy, validate
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.ledger.holds import Release
 from batsched_py.schedulers import SCHEDULERS
@@ -65,4 +65,4 @@ def test_policies_keep_their_promises_to_jobs_that_have_joined_the_queue(policy:
 
     process.on_release(note)
     schedule = schedule_of(process, workload, HOSTS)
-    assert validate(schedule, HOSTS, [workload], policy, arrivals=arrivals) == []
+    assert validate(schedule, HOSTS, [workload], policy, Facts(arrivals=arrivals)) == []

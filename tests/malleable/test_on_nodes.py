@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from batsched_py.analysis.schedule import RESIZES, has_resizes, host_sets, pieces_of, read_schedule
-from batsched_py.analysis.validator import validate
+from batsched_py.analysis.validator import Facts, validate
 from batsched_py.analysis.validator.outside_rules import into_closures, over_power_cap
 from batsched_py.errors import PolicyError
 from batsched_py.ledger.running import RESIZES_HEADER
@@ -84,7 +84,7 @@ def test_malleable_easy_on_nodes_is_what_its_definition_says(seed: int, tmp_path
             (pytest.approx(float(time), abs=2e-6), place) for time, place in expected.had[row.job_id]
         ]
         assert row.finish_time == pytest.approx(float(expected.ends[row.job_id]), abs=2e-6)
-    assert validate(schedule, len(node_of), [load], machine=machine.as_nodes()) == []
+    assert validate(schedule, len(node_of), [load], facts=Facts(machine=machine.as_protocol()[0])) == []
 
 
 class Restless(Scheduler):
@@ -149,7 +149,7 @@ def test_jobs_that_grow_and_shrink_at_random_break_no_rule(seed: int, tmp_path: 
         setup = Setup(platform, [load], events=[outage])
         run(setup, policy, tmp_path, Known(closures=closures))
         schedule = read_schedule(tmp_path / "out_jobs.csv")
-        assert validate(schedule, nb_hosts, [load], machine=platform.as_nodes()) == []
+        assert validate(schedule, nb_hosts, [load], facts=Facts(machine=platform.as_protocol()[0])) == []
         assert list(into_closures(schedule, closures, [load])) == []
         assert len(schedule) == len(load.jobs)
 

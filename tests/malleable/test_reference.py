@@ -13,7 +13,7 @@ import pytest
 from batsched_py.analysis.metrics import measure
 from batsched_py.analysis.outcome import Outcome, read_summary
 from batsched_py.analysis.schedule import host_sets, pieces_of, read_schedule
-from batsched_py.analysis.validator import validate
+from batsched_py.analysis.validator import Facts, validate
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.sizes import malleable_of
 from batsched_py.schedulers.base import Scheduler
@@ -130,7 +130,7 @@ def test_jobs_end_when_their_work_is_done_second_by_second(seed: int, tmp_path: 
         assert row.finish_time == pytest.approx(float(end), abs=1e-6)
         assert (row.final_state == "COMPLETED_SUCCESSFULLY") == alone
         assert row.allocated_resources == had[-1][1].text()
-    assert validate(schedule, HOSTS, [jobs], speeds=[host.speed for host in machine.hosts]) == []
+    assert validate(schedule, HOSTS, [jobs], facts=Facts(speeds=[host.speed for host in machine.hosts])) == []
     outcome = Outcome.of(schedule, read_summary(tmp_path / "out_jobs.csv"))
     table = (tmp_path / "out_schedule.csv").read_text().splitlines()
     computed = float(dict(zip(table[0].split(","), table[1].split(","), strict=True))["time_computing"])
@@ -179,4 +179,4 @@ def test_malleable_easy_is_what_its_definition_says(seed: int, tmp_path: Path) -
             pieces = [(piece.start, len(piece.hosts)) for piece in found]
         assert pieces == [(pytest.approx(float(t), abs=2e-6), n) for t, n in expected.pieces[row.job_id]]
         assert row.finish_time == pytest.approx(float(expected.ends[row.job_id]), abs=2e-6)
-    assert validate(schedule, HOSTS, [as_workload(jobs)], speeds=[GIGA] * HOSTS) == []
+    assert validate(schedule, HOSTS, [as_workload(jobs)], facts=Facts(speeds=[GIGA] * HOSTS)) == []

@@ -13,7 +13,7 @@ import batsched_py as bp
 from batsched_py.analysis.plots.kinds.gantt import rectangles
 from batsched_py.analysis.plots.runs import read_run
 from batsched_py.analysis.schedule import read_schedule
-from batsched_py.analysis.validator import validate
+from batsched_py.analysis.validator import Facts, validate
 from batsched_py.errors import InputError
 from batsched_py.ledger.running import ResizedJob
 from batsched_py.protocol.hosts import HostSet
@@ -176,7 +176,7 @@ def planted(own: Path, *changes: tuple[str, str]) -> set[str]:
         text = text.replace(old, new)
     (own / "out_resizes.csv").write_text(text)
     schedule, described = read_schedule(own / "out_jobs.csv"), read_workload(own / "w.json", "w0")
-    return {each.rule for each in validate(schedule, 8, [described], speeds=[1e9] * 8)}
+    return {each.rule for each in validate(schedule, 8, [described], facts=Facts(speeds=[1e9] * 8))}
 
 
 @pytest.fixture

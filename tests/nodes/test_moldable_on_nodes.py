@@ -9,13 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from batsched_py.analysis.schedule import host_sets
-from batsched_py.analysis.validator import validate
+from batsched_py.analysis.validator import Facts, validate
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines import new_simulation
 from batsched_py.engines.python import Batsim, PythonSimulation
 from batsched_py.engines.simulation import why_not_native
 from batsched_py.errors import PolicyError
-from batsched_py.ledger.nodes import NodeMachine
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, HomogeneousTotal
 from batsched_py.schedulers import SCHEDULERS, Scheduler
@@ -154,8 +153,8 @@ def test_that_schedules_are_those_of_the_reference(seed: int) -> None:
         id: (start, {node: tasks * cores[id] for node, tasks in reference.places[id].items()})
         for id, start in reference.starts.items()
     }
-    machine = NodeMachine.of(platform.as_protocol()[0])
-    assert validate(schedule, len(platform.hosts), [workload], None, machine) == []
+    facts = Facts(machine=platform.as_protocol()[0])
+    assert validate(schedule, len(platform.hosts), [workload], None, facts) == []
 
 
 def test_another_process_chooses_the_same_sizes() -> None:

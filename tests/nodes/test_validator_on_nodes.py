@@ -11,8 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from batsched_py.analysis.schedule import INSTANT
-from batsched_py.analysis.validator import Policy, validate
-from batsched_py.ledger.nodes import NodeMachine
+from batsched_py.analysis.validator import Facts, Policy, validate
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import SCHEDULERS
@@ -34,7 +33,7 @@ MACHINE = platform_of(
     {"matlab": 1},
     "machine",
 )
-NODES = NodeMachine.of(MACHINE.as_protocol()[0])
+NODES = Facts(machine=MACHINE.as_protocol()[0])
 
 #: A job that is at its place in the schedule: when it starts, how long it runs, its hosts and its request.
 Row = tuple[float, float, str, dict[str, Any]]
@@ -145,8 +144,10 @@ def test_that_a_job_asks_for_the_same_when_it_begins_again_after_a_failure() -> 
     schedule["job_id"] = ["0", "0#1"]
     again = Workload("w0", workload.jobs[:1], workload.profiles)
     assert [each.rule for each in validate(schedule, len(MACHINE.hosts), [again], None, NODES)] == []
-    small = NodeMachine([replace(NODES.nodes[0], resources={"memory": 1024}), *NODES.nodes[1:]], {})
-    found = validate(schedule, len(MACHINE.hosts), [again], None, small)
+    small = [
+        replace(host, properties=host.properties | {"resources": "memory=1MB"}) for host in NODES.machine
+    ]
+    found = validate(schedule, len(MACHINE.hosts), [again], None, Facts(machine=small))
     assert [(each.rule, each.jobs) for each in found] == [
         ("resources", ("w0!0",)),
         ("resources", ("w0!0#1",)),
@@ -209,9 +210,9 @@ def clean(seed: int, policy: str, choice: Any) -> None:
     platform = as_platform(nodes, licences)
     workload = as_workload(random_jobs(random, 25), len(platform.hosts))
     schedule = schedule_of(SCHEDULERS.create(policy, {"nodes": choice}), workload, platform)
-    machine = NodeMachine.of(platform.as_protocol()[0])
+    facts = Facts(machine=platform.as_protocol()[0], nodes=choice)
     promise = policy if policy in get_args(Policy) else None
-    assert validate(schedule, len(platform.hosts), [workload], promise, machine, choice) == []
+    assert validate(schedule, len(platform.hosts), [workload], promise, facts) == []
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -236,8 +237,8 @@ def test_that_the_promise_of_conservative_is_that_of_its_own_choice_of_nodes() -
         platform = as_platform(nodes, licences)
         workload = as_workload(random_jobs(random, 25), len(platform.hosts))
         schedule = schedule_of(SCHEDULERS.create("fcfs", {}), workload, platform)
-        machine = NodeMachine.of(platform.as_protocol()[0])
-        rules = {each.rule for each in validate(schedule, None, [workload], "conservative", machine)}
+        facts = Facts(machine=platform.as_protocol()[0])
+        rules = {each.rule for each in validate(schedule, None, [workload], "conservative", facts)}
         assert rules <= {"conservative-reservation"}
         broken += bool(rules)
     assert broken

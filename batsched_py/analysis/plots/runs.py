@@ -31,6 +31,7 @@ from batsched_py.analysis.schedule import (
 )
 from batsched_py.analysis.user_metrics import job_lateness, noted_submissions, recorded_submissions
 from batsched_py.errors import InputError
+from batsched_py.ledger.nodes import NodeMachine
 from batsched_py.protocol.jobs import JobState
 from batsched_py.schedulers.decisions import Remark
 from batsched_py.workload.swf.log import SwfLog
@@ -258,3 +259,8 @@ def recorded_run(log: SwfLog, label: str = "recorded") -> Run:
         final_state=np.where(log.never_started, JobState.REJECTED.value, JobState.SUCCESS.value),
     )
     return Run(label, jobs, log.machine_size or int(log.processors.max()), whole)
+
+
+def first_hosts(machine: NodeMachine) -> dict[str, int]:
+    """The first host of each node of a machine, by its name."""
+    return {node.name: node.first for node in machine.nodes}

@@ -1,31 +1,81 @@
 """An independent check of schedules: do they obey the rules?
 
-It knows nothing of the simulator and the schedulers, only what their results must look like. It works on
-Batsim's ``jobs.csv``, ours or a real one's (see :func:`batsched_py.analysis.schedule.read_schedule`).
+It knows nothing of the simulator and the schedulers, only what their results must look like, and shares no
+code with them. It works on Batsim's ``jobs.csv``, ours or a real one's (see
+:func:`batsched_py.analysis.schedule.read_schedule`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TextIO, TypeVar
 
 import pandas as pd
 
-from batsched_py.analysis.nodes import all_hosts, requests_of
-from batsched_py.analysis.schedule import RESIZES, full_ids, has_resizes, host_sets, in_pieces, started_again
-from batsched_py.analysis.validator import job_rules, node_promises, promises, rules
-from batsched_py.analysis.validator.node_promises import Places
-from batsched_py.analysis.validator.node_rules import node_rules
-from batsched_py.analysis.validator.promises import timeline
+from batsched_py.analysis.absences import Absence, arrivals_of, read_absences, read_held
+from batsched_py.analysis.schedule import (
+    RESIZES,
+    Tables,
+    full_ids,
+    has_resizes,
+    host_sets,
+    in_pieces,
+    started_again,
+)
+from batsched_py.analysis.validator import job_rules, node_rules, outside_rules, promises, rules
+from batsched_py.analysis.validator.nodes import Nodes, Requests, requests_of
 from batsched_py.analysis.validator.rules import Violation
 from batsched_py.errors import InputError
-from batsched_py.ledger.free_nodes import NodeAccount
-from batsched_py.ledger.nodes import NodeMachine
-from batsched_py.schedulers.node_choice import CHOICES
-from batsched_py.schedulers.selection import NodeChoiceName
+from batsched_py.outside.closures import Closure
+from batsched_py.outside.curve import Curve
+from batsched_py.protocol.jobs import Host
 from batsched_py.workload.model import Workload
 
+T = TypeVar("T")
+
 Policy = Literal["fcfs", "easy", "conservative"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What is known of a simulation beside its schedule and workloads; what is not known is not checked."""
+
+    machine: Sequence[Host] = ()
+    """The hosts, whose properties tell of their nodes and of the power that they draw."""
+    speeds: Sequence[float] | None = None
+    """Those of the hosts in flop/s: they tell how long jobs take that compute."""
+    nodes: str = "first-fit"
+    """How nodes were chosen: what conservative backfilling promises depends on it."""
+    arrivals: Mapping[str, float] = field(default_factory=dict)
+    """When jobs joined the queue that had to wait for others; policies know nothing of them before."""
+    absences: Sequence[Absence] | None = None
+    """When hosts had failed or were closed, as the simulation tells."""
+    events: Sequence[Absence] | None = None
+    """When hosts were taken away by events."""
+    closures: Sequence[Closure] = ()
+    power_cap: Curve | None = None
+    switches: pd.DataFrame | None = None
+    """The changes of power states."""
+
+    def with_files(self, files: Tables) -> Facts:
+        """The same with what a simulation has written beside its jobs."""
+        absences = _read(files, "absences", lambda file, name: list(read_absences(file, name)))
+        return replace(
+            self,
+            arrivals=arrivals_of(_read(files, "held", read_held) or {}),
+            absences=self.absences if absences is None else absences,
+            switches=_read(files, "pstate_changes", lambda file, _: outside_rules.read_switches(file)),
+        )
+
+
+def _read(files: Tables, name: str, read: Callable[[TextIO, str], T]) -> T | None:
+    """What is read of a table, if it was written; faults in it are told with its name."""
+    table = files(name)
+    if table is None:
+        return None
+    with table as file:
+        return read(file, str(getattr(file, "name", f"{name}.csv")))
 
 
 def validate(
@@ -33,38 +83,36 @@ def validate(
     hosts: int | None = None,
     workloads: Sequence[Workload] = (),
     policy: Policy | None = None,
-    machine: NodeMachine | None = None,
-    nodes: NodeChoiceName = "first-fit",
-    speeds: Sequence[float] | None = None,
-    arrivals: Mapping[str, float] | None = None,
+    facts: Facts = Facts(),
 ) -> list[Violation]:
     """All violations in a schedule, in the order of time.
 
     With ``hosts``, host numbers must be below it. With ``workloads``, no job may be missing, added or
-    changed. With a ``policy``, its promises must be kept; those of EASY and conservative backfilling depend
-    on ``hosts``. On a ``machine`` of nodes, all must hold in every resource that the jobs of the workloads
-    ask for; what conservative backfilling promises there depends on how it chose ``nodes``. With the
-    ``speeds`` of the hosts, malleable jobs that compute must have done all of their work. The ``arrivals``
-    tell when jobs joined the queue that had to wait for others; policies know nothing of them before.
+    changed, and each must have run as long as its profile says. With a ``policy``, its promises must be kept;
+    those of EASY and conservative backfilling depend on ``hosts``. On a machine of nodes, all must hold in
+    every resource that the jobs of the workloads ask for.
     """
     schedule = schedule.assign(id=full_ids(schedule), hosts=host_sets(schedule))
     if policy is not None and has_resizes(schedule):
         raise InputError(
             f"what {policy} promises is about jobs that keep their hosts, and some here grow or shrink"
         )
-    found = list(_rules(schedule, hosts, workloads, speeds))
-    queued = job_rules.as_queued(schedule, workloads, arrivals or {})
-    if machine is None:
+    if policy is not None:
+        promises.check_hosts(policy, [*(facts.absences or ()), *(facts.events or ())])
+    found = [*_rules(schedule, hosts, workloads, facts), *_outside(schedule, workloads, facts)]
+    queued = job_rules.as_queued(schedule, workloads, facts.arrivals)
+    nodes = Nodes.of(facts.machine)
+    if nodes is None:
         found += _promises(queued, hosts, policy)
     else:
         requests = requests_of(workloads, schedule)
-        found += node_rules(schedule, machine, requests)
-        found += _promises_on_nodes(queued, Places(machine, requests), policy, nodes)
+        found += node_rules.node_rules(schedule, nodes, requests)
+        found += _promises_on_nodes(queued, nodes, requests, policy, facts.nodes)
     return sorted(found, key=lambda violation: (violation.time, violation.rule, violation.jobs))
 
 
 def _rules(
-    schedule: pd.DataFrame, hosts: int | None, workloads: Sequence[Workload], speeds: Sequence[float] | None
+    schedule: pd.DataFrame, hosts: int | None, workloads: Sequence[Workload], facts: Facts
 ) -> Iterator[Violation]:
     pieces = in_pieces(schedule)
     resized = set(schedule.loc[schedule[RESIZES].map(bool), "id"]) if has_resizes(schedule) else set()
@@ -79,10 +127,20 @@ def _rules(
     yield from rules.state(schedule)
     yield from rules.twice(schedule)
     if workloads:
+        speeds = job_rules.constant_speeds(facts.speeds, facts.machine, facts.switches)
         yield from rules.workload(schedule, workloads)
         yield from rules.sizes(schedule, workloads)
         yield from job_rules.dependencies(schedule, workloads)
-        yield from job_rules.malleable(schedule, workloads, speeds)
+        yield from job_rules.malleable(schedule, workloads, facts.speeds)
+        yield from job_rules.lengths(schedule, workloads, speeds)
+
+
+def _outside(schedule: pd.DataFrame, workloads: Sequence[Workload], facts: Facts) -> Iterator[Violation]:
+    if facts.absences is not None or facts.events is not None:
+        yield from outside_rules.on_failed_hosts(schedule, facts.absences or (), facts.events or ())
+    if facts.power_cap is not None:
+        yield from outside_rules.over_power_cap(schedule, facts.machine, facts.power_cap, facts.switches)
+    yield from outside_rules.into_closures(schedule, facts.closures, workloads)
 
 
 def _promises(schedule: pd.DataFrame, hosts: int | None, policy: Policy | None) -> Iterator[Violation]:
@@ -90,23 +148,23 @@ def _promises(schedule: pd.DataFrame, hosts: int | None, policy: Policy | None) 
         case None:
             return
         case "fcfs":
-            yield from promises.fcfs(timeline(schedule))
+            yield from promises.fcfs(promises.timeline(schedule))
         case "easy" | "conservative" if hosts is None:
             raise InputError(f"the promises of {policy} depend on the number of hosts; give it")
         case "easy":
-            yield from promises.easy(timeline(schedule), hosts)
+            yield from promises.easy(promises.timeline(schedule), hosts)
         case "conservative":
-            yield from promises.conservative(timeline(schedule), hosts)
+            yield from promises.conservative(promises.timeline(schedule), hosts)
 
 
 def _promises_on_nodes(
-    schedule: pd.DataFrame, places: Places, policy: Policy | None, nodes: NodeChoiceName
+    schedule: pd.DataFrame, nodes: Nodes, requests: Requests, policy: Policy | None, choice: str
 ) -> Iterator[Violation]:
+    places = node_rules.Places(nodes, requests)
     match policy:
         case "fcfs":
-            yield from promises.fcfs(timeline(schedule))
+            yield from promises.fcfs(promises.timeline(schedule))
         case "easy":
-            yield from node_promises.easy(timeline(schedule), places)
+            yield from node_rules.easy(promises.timeline(schedule), places)
         case "conservative":
-            account = NodeAccount(places.machine, all_hosts(places.machine), CHOICES[nodes])
-            yield from node_promises.conservative(timeline(schedule), places, account)
+            yield from node_rules.conservative(promises.timeline(schedule), places, choice)

@@ -1,14 +1,20 @@
-"""Rules that schedules of jobs that wait for others must obey, written from their definition."""
+"""Rules for what jobs do: wait for others, grow and shrink, and run as long as their profiles say.
+
+All are written from their definitions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from math import isnan, nan
+from operator import truediv
 from typing import Any
 
 import pandas as pd
 
 from batsched_py.analysis.schedule import (
+    INSTANT,
     RESIZES,
     SLACK,
     Piece,
@@ -19,8 +25,17 @@ from batsched_py.analysis.schedule import (
 )
 from batsched_py.analysis.validator.rules import Violation
 from batsched_py.protocol.dependencies import START, End, array_of, dependency_of, depends, full_name
-from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.protocol.profiles import Delay, Homogeneous, HomogeneousTotal, Profile
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Host, Job, JobState
+from batsched_py.protocol.profiles import (
+    TIMING_PRECISION,
+    Composed,
+    Delay,
+    Homogeneous,
+    HomogeneousTotal,
+    Parallel,
+    Profile,
+)
 from batsched_py.protocol.sizes import MALLEABLE, Malleable, malleable_of
 from batsched_py.workload.dependencies import have_dependencies
 from batsched_py.workload.model import Workload
@@ -303,3 +318,69 @@ def _seconds(profile: Profile, size: int, piece: Piece, speeds: Sequence[float] 
             share = work / size if isinstance(profile, HomogeneousTotal) else work
             return share / min(speeds[host] for host in piece.hosts)
     return None
+
+
+def lengths(
+    schedule: pd.DataFrame, workloads: Sequence[Workload], speeds: Sequence[float] | None
+) -> Iterator[Violation]:
+    """A job that came to its end ran as long as its profile says; one that its walltime ended needed longer.
+
+    Of jobs that communicate, wait for messages or are malleable, profiles alone do not tell it; of those that
+    compute, only with the ``speeds`` of their hosts, where these are numbers.
+    """
+    known = {load.name: load.profiles for load in workloads}
+    changing = malleable_jobs(workloads)
+    failed = ended_by_failures(schedule) if changing else set[str]()
+    for row in started(schedule).itertuples():
+        found = _length(row.profile, known.get(row.workload_name, {}), row.hosts, speeds)
+        if found is None or bool(getattr(row, RESIZES, False)) or before_restarts(row, failed) in changing:
+            continue
+        seconds, ran = max(found[0], INSTANT), max(row.execution_time, INSTANT)
+        if row.final_state in (JobState.SUCCESS, JobState.FAILED):
+            wrong = abs(ran - seconds) > SLACK + seconds * TIMING_PRECISION
+        elif row.final_state == JobState.WALLTIME_REACHED:
+            wrong = seconds < row.requested_time - SLACK
+        else:
+            wrong = ran > seconds + SLACK
+        if wrong and row.execution_time >= 0:
+            text = f"job {row.id} is {row.final_state} after {ran:.6f}, but its profile takes {seconds:.6f}"
+            yield Violation("profile", (row.id,), row.finish_time, text)
+
+
+def _length(
+    name: str, profiles: Mapping[str, Profile], hosts: HostSet, speeds: Sequence[float] | None
+) -> tuple[float, int] | None:
+    """How long a profile takes on hosts, and its return code; nothing if it does not tell that."""
+    profile = profiles.get(name)
+    match profile:
+        case Delay(seconds=seconds):
+            return seconds, profile.return_code
+        case Composed():
+            total = 0.0
+            for part in profile.sequence:
+                if (found := _length(part, profiles, hosts, speeds)) is None:
+                    return None
+                total += found[0]
+                if found[1]:
+                    return total, found[1]
+            return total * profile.repeat, profile.return_code
+        case Homogeneous() | Parallel() if speeds is not None and not profile.sends_bytes:
+            own = [speeds[host] if host < len(speeds) else nan for host in hosts]
+            flops = profile.flops(len(own))
+            if len(flops) == len(own) > 0 and not isnan(sum(own)):
+                return max(map(truediv, flops, own)), profile.return_code
+    return None
+
+
+def constant_speeds(
+    speeds: Sequence[float] | None, machine: Sequence[Host], switches: pd.DataFrame | None
+) -> Sequence[float] | None:
+    """The speeds of hosts; of those that computed in several power states, they are no numbers."""
+    if speeds is None or switches is None or not machine:
+        return None if switches is not None else speeds
+    constant = list(speeds)
+    for _, hosts, pstate in switches.itertuples(index=False):
+        for host in HostSet.parse(hosts):
+            if pstate >= 0 and pstate not in (machine[host].computing_pstate, *machine[host].sleep_pstates):
+                constant[host] = nan
+    return constant

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from math import inf
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import pandas as pd
@@ -39,12 +40,10 @@ def into_closures(
     users = {job.id: job.user for workload in workloads for job in workload.jobs}
     schedule = schedule.assign(id=full_ids(schedule))
     failed = ended_by_failures(schedule)
-    executed = started(schedule)
-    walltimes = executed["requested_time"].where(executed["requested_time"] >= 0, inf)
-    latest = executed["starting_time"] + walltimes
-    pieces = in_pieces(executed)
-    for row, end, hosts in zip(pieces.itertuples(), latest[pieces.index], host_sets(pieces), strict=True):
-        start, user = row.starting_time, users.get(before_restarts(row, failed))
+    walltimes = schedule["requested_time"].where(schedule["requested_time"] >= 0, inf)
+    pieces = in_pieces(started(schedule.assign(latest=schedule["starting_time"] + walltimes)))
+    for row, hosts in zip(pieces.itertuples(), host_sets(pieces), strict=True):
+        start, end, user = row.starting_time, row.latest, users.get(before_restarts(row, failed))
         for closure in closures:
             closed = hosts & closure.hosts
             if closed and closure.bars(user, start + SLACK, end - SLACK):
@@ -126,9 +125,9 @@ def over_power_cap(
             yield Violation("power", jobs, time, f"{what} and {watts:g} W are drawn, the cap is {most:g} W")
 
 
-def read_switches(path: Path) -> pd.DataFrame | None:
-    """The changes of power states in a ``pstate_changes.csv``, if there is such a file."""
-    return pd.read_csv(path, dtype={"machine_id": str}) if path.is_file() else None
+def read_switches(file: TextIO | Path) -> pd.DataFrame:
+    """The changes of power states in a ``pstate_changes.csv``."""
+    return pd.read_csv(file, dtype={"machine_id": str})
 
 
 def _instants(
