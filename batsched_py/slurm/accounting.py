@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import inf
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -28,42 +27,25 @@ from batsched_py.slurm.values import (
     NotModelled,
     count,
     each,
+    finite_time,
     limit,
     listed,
     names,
     number,
     seconds,
-    time_limit,
     tres,
 )
 
 #: A field, and how its value is read; one that is read as ``None`` is left out.
 Target = tuple[str, Callable[[str], Any]]
 
-_MINUTE = 60.0
 _OTHER_NAMES = {"overpartqos": "override_part_qos", "requiresreservation": "require_reservation"}
 _OF_PARENT = str((1 << 31) - 1)
-
-
-def _tres_minutes(text: str) -> dict[str, float]:
-    return tres(text, _MINUTE)
-
-
-def _wall(text: str) -> float | None:
-    time = time_limit(text)
-    return None if time == inf else time
 
 
 def _shares(text: str) -> int | Literal["parent"]:
     """Raw shares; a dump has a large number for those of the parent."""
     return "parent" if text.lower() == "parent" or text == _OF_PARENT else count(text)
-
-
-def _one(name: str) -> Callable[[str], dict[str, float]]:
-    def read(text: str) -> dict[str, float]:
-        return tres(f"{name}={text}")
-
-    return read
 
 
 def _flags(text: str) -> tuple[str, ...]:
@@ -102,15 +84,15 @@ _LIMITS: dict[str, Target] = {
         max_tres_per_job="maxtresperjob maxtres maxtrespj",
         max_tres_per_node="maxtrespernode maxtrespn",
     ),
-    **_read_by(_one("cpu"), grp_tres="grpcpus"),
-    **_read_by(_one("node"), grp_tres="grpnodes"),
+    **_read_by(lambda text: tres(f"cpu={text}"), grp_tres="grpcpus"),
+    **_read_by(lambda text: tres(f"node={text}"), grp_tres="grpnodes"),
     **_read_by(
-        _tres_minutes,
+        lambda text: tres(text, 60.0),
         grp_tres_seconds="grptresmins",
         grp_tres_run_seconds="grptresrunmins",
         max_tres_seconds_per_job="maxtresminsperjob maxtresmins maxtresminspj",
     ),
-    **_read_by(_wall, grp_wall="grpwall", max_wall="maxwalldurationperjob maxwall maxwallpj"),
+    **_read_by(finite_time, grp_wall="grpwall", max_wall="maxwalldurationperjob maxwall maxwallpj"),
     **_read_by(count, priority="priority"),
 }
 
@@ -133,7 +115,7 @@ QOS: dict[str, Target] = {
     **_read_by(str, name="name"),
     **_read_by(names, preempt="preempt"),
     **_read_by(_preempt_mode, preempt_mode="preemptmode"),
-    **_read_by(_wall, preempt_exempt_time="preemptexempttime"),
+    **_read_by(finite_time, preempt_exempt_time="preemptexempttime"),
     **_read_by(seconds, grace_time="gracetime"),
     **_read_by(_flags, flags="flags"),
     **_read_by(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,8 @@ from batsched_py.analysis.pages import (
 from batsched_py.analysis.schedule import mean_level
 from batsched_py.errors import InputError
 from batsched_py.workload.swf.log import Floats
+
+Each = TypeVar("Each")
 
 #: The ways in which jobs are grouped.
 GROUPINGS = ("class", "partition", "account", "user")
@@ -173,6 +175,17 @@ HEADS: Final = (
 )  # fmt: skip
 
 
+def by_group(
+    groups: Mapping[str, Mapping[str, Each]], heads: Sequence[str], cells: Callable[[Each], list[str]]
+) -> Iterator[str]:
+    """A section for each way in which jobs are grouped, with a row for each group."""
+    for grouping, found in groups.items():
+        note = "Jobs are short up to an hour and narrow up to eight hosts." if grouping == "class" else ""
+        rows = [[html.escape(name), *cells(each)] for name, each in found.items()]
+        if rows:
+            yield section(f"By {grouping}", note, table("", heads, rows), layout="wide")
+
+
 def write_comparison_page(path: str | Path, found: Comparison) -> None:
     """Write the page: one file that needs no other and no network."""
     title = f"{found.simulated}, simulated, beside {found.recorded}, recorded"
@@ -186,16 +199,7 @@ def write_comparison_page(path: str | Path, found: Comparison) -> None:
             figure("Jobs by both waits", "map"),
         ),
         section("Utilization", "", figure("What jobs have, over time", "utilization"), layout="wide"),
-        *(
-            section(
-                f"By {grouping}",
-                "Jobs are short up to an hour and narrow up to eight hosts." if grouping == "class" else "",
-                table("", HEADS, [[html.escape(name), *cells(each)] for name, each in groups.items()]),
-                layout="wide",
-            )
-            for grouping, groups in found.groups.items()
-            if groups
-        ),
+        *by_group(found.groups, HEADS, cells),
     ]
     used = found.utilization
     drawn = {

@@ -265,7 +265,8 @@ class _Reader:
             former = self._known.pop(line.get("partitionname"), None)
             # a partition that names no nodes has none
             base = {"nodes": ""} | self._partition_defaults if former is None else asdict(former)
-            partition = conf_settings.partition_of(base | values)
+            given = {name: value for name, value in (base | values).items() if value is not None}
+            partition = msgspec.convert(given, Partition)
         except ValueError as error:
             self._findings.mistake(line.where, str(error))
             return

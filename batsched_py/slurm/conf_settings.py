@@ -7,18 +7,15 @@ are in small letters.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from math import inf
+from collections.abc import Callable, Iterable
 from typing import Any
 
-import msgspec
-
 from batsched_py.protocol.shown import shown
-from batsched_py.slurm.policy.settings import Partition
 from batsched_py.slurm.values import (
     NotModelled,
     count,
     each,
+    finite_time,
     limit,
     listed,
     memory_limit,
@@ -78,14 +75,6 @@ NODE_WITHOUT_EFFECT = frozenset("nodehostname nodeaddr bcastaddr port reason tmp
 NODE_UNMODELLED = frozenset("corespeccount cpuspeclist memspeclimit".split())
 
 
-def _minutes(text: str) -> float:
-    return number(text) * 60
-
-
-def _microseconds(text: str) -> float:
-    return number(text) / 1_000_000
-
-
 #: Where an option goes, and how its value is read; without a reader it is a switch.
 Parameter = tuple[str, str, Callable[[str], Any] | None]
 
@@ -112,8 +101,8 @@ PARAMETERS: dict[str, Parameter] = {
         """defer assoc_limit_stop bf_continue bf_busy_nodes bf_one_resv_per_job bf_running_job_reserve
         bf_licenses""",
     ),
-    **_options(_minutes, "bf_window"),
-    **_options(_microseconds, "sched_min_interval bf_yield_interval bf_yield_sleep"),
+    **_options(lambda text: number(text) * 60, "bf_window"),
+    **_options(lambda text: number(text) / 1_000_000, "sched_min_interval bf_yield_interval bf_yield_sleep"),
     "pack_serial_at_end": ("selection", "pack_serial_at_end", None),
     "preempt_reorder_count": ("preemption", "reorder_count", count),
     "preempt_strict_order": ("preemption", "strict_order", None),
@@ -309,12 +298,6 @@ def _priority(text: str) -> Values:
     return {"priority_tier": count(text), "priority_job_factor": count(text)}
 
 
-def _default_time(text: str) -> float | None:
-    """Without a limit it is the limit of the partition."""
-    time = time_limit(text)
-    return None if time == inf else time
-
-
 #: By their names in small letters.
 PARTITION_SETTINGS: dict[str, Callable[[str], Values]] = {
     "partitionname": _at("name", str),
@@ -322,7 +305,7 @@ PARTITION_SETTINGS: dict[str, Callable[[str], Values]] = {
     **_all_at(str.lower, "state"),
     **_all_at(yes_no, "default lln exclusive_user req_resv root_only"),
     **_all_at(time_limit, "max_time over_time_limit"),
-    **_all_at(_default_time, "default_time"),
+    **_all_at(finite_time, "default_time"),
     **_all_at(count, "min_nodes priority_tier priority_job_factor def_cpu_per_gpu"),
     **_all_at(limit, "max_nodes max_cpus_per_node"),
     "priority": _priority,
@@ -344,9 +327,3 @@ PARTITION_UNMODELLED = frozenset(
     "resumetimeout jobdefaults".split()
 )
 PARTITION_WITHOUT_EFFECT = frozenset("hidden cpubind".split())
-
-
-def partition_of(values: Mapping[str, Any]) -> Partition:
-    """The partition with these values of fields; raises ``ValueError``."""
-    given = {name: value for name, value in values.items() if value is not None}
-    return msgspec.convert(given, Partition)

@@ -188,17 +188,8 @@ def read_scenario(sources: Sources) -> Scenario:
     log = None
     if sources.jobs is not None and is_log:
         log, clock = read_slurm_log(sources.jobs, sources.zone)
-    reservations, listings = read_reserved(sources.reservations, clock, findings)
-    listings += [read_accounting(path, findings) for path in sources.accounting]
-    accounting = together(listings, findings)
-    configuration = replace(
-        cluster.configuration,
-        start=clock.written(),
-        qos=tuple(accounting.qos.values()),
-        associations=tuple(accounting.associations.values()),
-        reservations=tuple(reservations),
-    )
-    cluster.configuration = configuration
+    configuration = configured(cluster, sources.reservations, sources.accounting, clock, findings)
+    cluster.configuration = configuration = replace(configuration, start=clock.written())
     if log is not None:
         jobs, profiles = jobs_of(log, configuration, words, findings)
     elif sources.jobs is not None:
@@ -212,23 +203,29 @@ def read_scenario(sources: Sources) -> Scenario:
     return Scenario(cluster, jobs, profiles, findings)
 
 
-def read_reserved(
-    paths: Sequence[Path], clock: Clock, findings: Findings
-) -> tuple[list[Reservation], list[Accounting]]:
-    """The reservations of listings and scripts, and the accounts that scripts add."""
+def configured(
+    cluster: Cluster, reserved: Sequence[Path], accounting: Sequence[Path], clock: Clock, findings: Findings
+) -> Configuration:
+    """The configuration of a cluster with its reservations, accounts and QOS, of listings and scripts."""
     found: dict[str, Reservation] = {}
     listings: list[Accounting] = []
-    for path in paths:
+    for path in reserved:
         if path.suffix == ".sh":
-            reservations, accounting = read_setup(path, clock, findings)
-            listings.append(accounting)
+            read, made = read_setup(path, clock, findings)
+            listings.append(made)
         else:
-            reservations = read_reservations(path, clock, findings)
-        for reservation in reservations:
+            read = read_reservations(path, clock, findings)
+        for reservation in read:
             if reservation.name in found:
                 findings.mistake(str(path), f"there are two reservations called {shown(reservation.name)}")
             found[reservation.name] = reservation
-    return list(found.values()), listings
+    whole = together([*listings, *(read_accounting(path, findings) for path in accounting)], findings)
+    return replace(
+        cluster.configuration,
+        qos=tuple(whole.qos.values()),
+        associations=tuple(whole.associations.values()),
+        reservations=tuple(found.values()),
+    )
 
 
 def write_scenario(scenario: Scenario, folder: Path) -> list[Path]:

@@ -45,6 +45,12 @@ def time_limit(text: str) -> float:
     return seconds
 
 
+def finite_time(text: str) -> float | None:
+    """The same; none if there is no limit."""
+    time = time_limit(text)
+    return None if time == inf else time
+
+
 def seconds(text: str) -> float:
     """Seconds, given as a number of them or as a time."""
     number = whole(text)

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 from msgspec import Struct
 
-from batsched_py.analysis.pages import figure, section, table, tiles, time_text, write_figures_page
+from batsched_py.analysis.pages import figure, section, tiles, time_text, write_figures_page
 from batsched_py.analysis.schedule import mean_level
 from batsched_py.analysis.statistics import Estimate
 from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
-from batsched_py.slurm.comparison import GROUPINGS, STEPS, labels, usage_figure
+from batsched_py.slurm.comparison import GROUPINGS, STEPS, by_group, labels, usage_figure
 from batsched_py.slurm.phases import Phase
 from batsched_py.slurm.prepared import Prepared
 from batsched_py.users import USERS
@@ -212,20 +212,7 @@ def write_what_if_page(path: str | Path, found: Outcome) -> None:
 with a 95 % interval over the repetitions. {ran_no_more(found)}</p>
 <div id="tiles">{_tiles(found)}</div>"""
     sections = [
-        *(
-            section(
-                f"By {grouping}",
-                "Jobs are short up to an hour and narrow up to eight hosts." if grouping == "class" else "",
-                table(
-                    "",
-                    EFFECT_HEADS,
-                    [[html.escape(name), *effect_cells(each)] for name, each in groups.items()],
-                ),
-                layout="wide",
-            )
-            for grouping, groups in found.groups.items()
-            if groups
-        ),
+        *by_group(found.groups, EFFECT_HEADS, effect_cells),
         section("Utilization", "", figure("Cores in use, over time", "utilization"), layout="wide"),
     ]
     levels = dict(zip(("before", "after"), found.levels, strict=True))

@@ -30,7 +30,6 @@ from batsched_py.api.simulate import simulate
 from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
 from batsched_py.simulator.machine_files import NodeKind
-from batsched_py.slurm.accounting import read_accounting, together
 from batsched_py.slurm.conf import Cluster, read_cluster
 from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.forecast.live import LiveJob, completed, read_live
@@ -42,8 +41,8 @@ from batsched_py.slurm.scenario import (
     PLATFORM,
     WORKLOAD_FILE,
     configuration_text,
+    configured,
     platform_text,
-    read_reserved,
 )
 from batsched_py.slurm.values import Clock, time_limit
 from batsched_py.workload.batsim_json import write_batsim_json
@@ -322,16 +321,10 @@ def answer(question: Question) -> Forecast:
     findings.check()
     assert now is not None
     clock = Clock(now, question.zone)
-    reservations, listings = read_reserved(question.reservations, clock, findings)
-    listings += [read_accounting(path, findings) for path in question.accounting]
-    accounting = together(listings, findings)
+    configuration = configured(cluster, question.reservations, question.accounting, clock, findings)
+    coming = [each for each in configuration.reservations if each.end > 0]
     cluster.configuration = replace(
-        cluster.configuration,
-        qos=tuple(accounting.qos.values()),
-        associations=tuple(accounting.associations.values()),
-        reservations=tuple(
-            replace(each, start=max(each.start, 0.0)) for each in reservations if each.end > 0
-        ),
+        configuration, reservations=tuple(replace(each, start=max(each.start, 0.0)) for each in coming)
     )
     findings.check()
     accuracy = None if question.log is None else Accuracy.of_log(question.log, question.zone)

@@ -47,11 +47,8 @@ def read_scontrol(path: Path, text: str, zone: str, findings: Findings) -> Live:
             continue
         if check_state(fields["JobState"], where, findings) is None:
             continue
-        try:
-            started, eligible = (moment_of(fields, name, zone) for name in ("StartTime", "EligibleTime"))
-            job = job_of(where, fields, started, eligible)
-        except ValueError as error:
-            findings.mistake(where, f"job {shown_name(fields['JobId'])}: {error}")
+        job = printed_job(where, fields, zone, findings)
+        if job is None:
             continue
         jobs.append(job)
         if fields["JobState"] == "RUNNING" and job.started is not None:
@@ -83,6 +80,16 @@ def _records(path: Path, text: str, findings: Findings) -> Iterator[tuple[str, d
                 fields.setdefault(name, value)
     if fields:
         yield where, fields
+
+
+def printed_job(where: str, fields: Mapping[str, str], zone: str, findings: Findings) -> LiveJob | None:
+    """The job that has these fields as they are printed, unless something is wrong with them."""
+    try:
+        started, eligible = (moment_of(fields, name, zone) for name in ("StartTime", "EligibleTime"))
+        return job_of(where, fields, started, eligible)
+    except ValueError as error:
+        findings.mistake(where, f"job {shown_name(fields['JobId'])}: {error}")
+        return None
 
 
 def job_of(where: str, fields: Mapping[str, str], started: float | None, eligible: float | None) -> LiveJob:

@@ -16,10 +16,10 @@ from math import isnan
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from batsched_py.protocol.shown import shown, shown_name
+from batsched_py.protocol.shown import shown
 from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.forecast.live import NEVER, OVER, STATES, Live, LiveJob, check_state
-from batsched_py.slurm.forecast.scontrol import NOTHING, job_of, moment_of
+from batsched_py.slurm.forecast.scontrol import NOTHING, moment_of, printed_job
 from batsched_py.slurm.values import number as number_of
 from batsched_py.workload.sources.accounting import duration, written_duration
 from batsched_py.workload.sources.slurm_fields import resources
@@ -163,16 +163,12 @@ def _jobs(
     """The jobs of rows; without priorities, those that come first have the highest."""
     for place, (where, fields) in enumerate(rows.items()):
         fields.setdefault("Priority", str(len(rows) - place))
-        try:
-            started, eligible = (moment_of(fields, name, zone) for name in ("StartTime", "EligibleTime"))
-            job = job_of(where, fields, started, eligible)
-        except ValueError as error:
-            findings.mistake(where, f"job {shown_name(fields['JobId'])}: {error}")
-            continue
-        ran = _seconds(fields, "RunTime")
-        if job.runs and job.started is None and now is not None and ran is not None:
-            job.started = now - ran
-        yield job
+        job = printed_job(where, fields, zone, findings)
+        if job is not None:
+            ran = _seconds(fields, "RunTime")
+            if job.runs and job.started is None and now is not None and ran is not None:
+                job.started = now - ran
+            yield job
 
 
 def is_header(line: str) -> bool:

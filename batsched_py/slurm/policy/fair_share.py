@@ -22,7 +22,13 @@ class Branch:
     def __init__(self, settings: Association, parent: Branch | None) -> None:
         self.settings = settings
         self.parent = parent
+        if parent is not None:
+            parent.children.append(self)
         self.children: list[Branch] = []
+        self.is_user = bool(settings.user)
+        self.uses_parent = settings.shares == "parent"
+        """Whether its share and usage are those of its parent."""
+        self.raw_shares = 0 if settings.shares == "parent" else int(settings.shares)
         self.usage = settings.usage
         """In seconds of billed resources, decayed."""
         self.level_shares = 0
@@ -35,21 +41,6 @@ class Branch:
         self.level_fs = 0.0
         self.factor = 0.0
         """Its fair-share factor."""
-
-    @property
-    def is_user(self) -> bool:
-        """Whether it is a user in an account."""
-        return bool(self.settings.user)
-
-    @property
-    def uses_parent(self) -> bool:
-        """Whether its share and usage are those of its parent."""
-        return self.settings.shares == "parent"
-
-    @property
-    def raw_shares(self) -> int:
-        """Its own shares."""
-        return 0 if self.settings.shares == "parent" else int(self.settings.shares)
 
     @property
     def above(self) -> Branch | None:
@@ -81,14 +72,14 @@ class FairShare:
         while waiting:
             ready = [each for each in waiting if each.parent in accounts] or waiting
             for each in ready:
-                accounts[each.account] = self._add(each, accounts.get(each.parent, self.root))
+                accounts[each.account] = Branch(each, accounts.get(each.parent, self.root))
             waiting = [each for each in waiting if each not in ready]
         self._users: dict[tuple[str, str, str], Branch] = {}
         for each in associations:
             if each.user:
-                parent = accounts.get(each.account) or self._add(Association(account=each.account), self.root)
+                parent = accounts.get(each.account) or Branch(Association(account=each.account), self.root)
                 accounts[each.account] = parent
-                self._users[each.account, each.user, each.partition] = self._add(each, parent)
+                self._users[each.account, each.user, each.partition] = Branch(each, parent)
         for account in accounts.values():
             shares = _shares_below(account)
             for child in account.children:
@@ -96,13 +87,9 @@ class FairShare:
         self.root.shares = 1.0
         for branch in self._all():
             branch.shares = self._share(branch)
-        self._sum_up()
+        for branch in reversed([self.root, *self._all()]):  # accounts have what is below them at least
+            branch.usage = max(branch.usage, sum(child.usage for child in branch.children))
         self.compute()
-
-    def _add(self, settings: Association, parent: Branch) -> Branch:
-        branch = Branch(settings, parent)
-        parent.children.append(branch)
-        return branch
 
     def _all(self) -> Iterator[Branch]:
         """All branches but the root, each account before what is below it."""
@@ -111,12 +98,6 @@ class FairShare:
             branch = waiting.pop()
             yield branch
             waiting += reversed(branch.children)
-
-    def _sum_up(self) -> None:
-        """Give accounts at least the usage of what is below them."""
-        for branch in reversed([self.root, *self._all()]):
-            below = sum(child.usage for child in branch.children)
-            branch.usage = max(branch.usage, below)
 
     def find(self, account: str, user: str, partition: str) -> Branch | None:
         """The association of a job."""

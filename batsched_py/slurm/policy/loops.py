@@ -74,7 +74,8 @@ class MainLoop:
                 stopped |= partition.bit
                 available &= ~partition.nodes
                 if stopped.bit_count() == len(state.partitions):
-                    self._marks = self._marks or _is_another_behind(state, record, now)
+                    behind = (each for each in reversed(state.waiting) if each.rank > record.rank)
+                    self._marks = self._marks or any(each.eligible <= now for each in behind)
                     break
         return True
 
@@ -95,11 +96,6 @@ def _due(state: State, now: int, started: Collection[str]) -> Iterator[WaitingRe
             if looked_at_of[name] > depth:
                 continue
         yield record
-
-
-def _is_another_behind(state: State, record: WaitingRecord, now: int) -> bool:
-    """Whether more jobs wait behind one."""
-    return any(each.eligible <= now and each.rank > record.rank for each in reversed(state.waiting))
 
 
 def _try(
@@ -128,7 +124,7 @@ def _try(
 def make_way(state: State, record: WaitingRecord, nodes: int, now: int, cancel: Cancel) -> None:
     """Cancel the jobs that have to make way for a job on some nodes."""
     candidates = state.preemptable(record, now)
-    if candidates and state.preemption is not None:
+    if candidates:
         for running in state.preemption.victims(record, nodes, state.usage, candidates, now):
             cancel(running)
 

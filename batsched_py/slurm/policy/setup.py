@@ -59,19 +59,15 @@ class Setup:
 
     def state(self, can_requeue: bool = False) -> State:
         """The machine without jobs."""
-        reservations = Reservations(self._configuration.reservations, self.machine)
-        preemption = Preemption(
-            self._configuration, self._accounts, self._selector, len(self.machine.nodes), can_requeue
-        )
-        limits = Limits(self._accounts if "limits" in self._configuration.enforce else None)
+        configuration, machine, accounts = self._configuration, self.machine, self._accounts
         return State(
-            self._configuration,
-            self.machine,
+            configuration,
+            machine,
             self.partitions,
-            reservations,
-            limits,
+            Reservations(configuration.reservations, machine),
+            Limits(accounts if "limits" in configuration.enforce else None),
             self._platform.licences,
-            preemption,
+            Preemption(configuration, accounts, self._selector, len(machine.nodes), can_requeue),
             self._kernel,
         )
 
@@ -174,7 +170,8 @@ class Setup:
         self._count += 1
         records = []
         time_limit = job.walltime if fields.time_limit is None else fields.time_limit
-        for partition in self._of(request):
+        named = [each for each in self.partitions if each.name in request.partitions]
+        for partition in named or [self._default]:
             asked = self._asked_in(request, fields, partition)
             if self._allows(partition.settings, asked, time_limit):
                 limit = minutes(time_limit, partition.settings.max_time)
@@ -192,10 +189,6 @@ class Setup:
         if asked.least_nodes > most or asked.most_nodes < partition.min_nodes:
             return False
         return self._selector.select(asked, asked.nodes, self._empty) is not None
-
-    def _of(self, request: Request) -> list[PartitionRecord]:
-        named = [each for each in self.partitions if each.name in request.partitions]
-        return named or [self._default]
 
     def _asked_in(self, request: Request, fields: JobFields, partition: PartitionRecord) -> Asked:
         key = (request, _shape(fields), tuple(fields.gpus.items()), partition.number)

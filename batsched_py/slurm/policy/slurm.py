@@ -267,11 +267,10 @@ class Slurm(Scheduler):
 
     def _let_make_way(self, cluster: Cluster, running: RunningRecord) -> None:
         """Let a running job make way for another one, at once or when its time of grace is over."""
-        job_id, preemption = running.waiting.job.id, self._state.preemption
+        job_id = running.waiting.job.id
         if job_id in self._cancelled or job_id in self._in_grace:
             return
-        grace = 0 if preemption is None else preemption.grace_time(running.waiting)
-        if grace:
+        if grace := self._state.preemption.grace_time(running.waiting):
             self._in_grace.add(job_id)
             self._state.shorten(running, int(cluster.now) + grace)
             self._time_limits.shortened(running)
@@ -280,9 +279,9 @@ class Slurm(Scheduler):
 
     def _cancel(self, cluster: Cluster, running: RunningRecord) -> None:
         """Cancel a job that makes way, or put it back; its nodes are free when it has ended."""
-        job, preemption = running.waiting.job, self._state.preemption
+        job = running.waiting.job
         self._cancelled.add(job.id)
-        if preemption is not None and preemption.requeues(running.waiting):
+        if self._state.preemption.requeues(running.waiting):
             cluster.remark(job, "goes back into the queue, because a job needs its nodes that may preempt it")
             self._requeued[cluster.requeue(job)] = running.waiting
         else:

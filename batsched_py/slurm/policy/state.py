@@ -12,7 +12,7 @@ from batsched_py.slurm.policy.future import Future
 from batsched_py.slurm.policy.job import PartitionRecord, RunningRecord, WaitingRecord, rank_of
 from batsched_py.slurm.policy.limits import Limits
 from batsched_py.slurm.policy.nodes import Machine, Share, Usage
-from batsched_py.slurm.policy.plan import Kernel, kernel_of
+from batsched_py.slurm.policy.plan import Kernel
 from batsched_py.slurm.policy.preemption import Preemption
 from batsched_py.slurm.policy.settings import Configuration, Reservation
 
@@ -125,22 +125,21 @@ class State:
         configuration: Configuration,
         machine: Machine,
         partitions: Sequence[PartitionRecord],
-        reservations: Reservations | None = None,
-        limits: Limits | None = None,
-        licences: Mapping[str, int] | None = None,
-        preemption: Preemption | None = None,
-        kernel: Kernel | None = None,
+        reservations: Reservations,
+        limits: Limits,
+        licences: Mapping[str, int],
+        preemption: Preemption,
+        kernel: Kernel,
     ) -> None:
         self.configuration = configuration
         self.machine = machine
         self.partitions = partitions
-        self.reservations = reservations or Reservations((), machine)
-        self.limits = limits or Limits()
+        self.reservations = reservations
+        self.limits = limits
         self.preemption = preemption
-        """Who makes way for whom, if anybody does."""
-        self.licences = dict(licences or {})
+        self.licences = dict(licences)
         """Those that are free."""
-        self.kernel = kernel or kernel_of(machine)
+        self.kernel = kernel
         self.selector = self.kernel.selector(machine, configuration.selection.memory)
         self.up = machine.up
         """The nodes that jobs may get now."""
@@ -219,7 +218,7 @@ class State:
 
     def preemptable(self, record: WaitingRecord, now: int) -> list[RunningRecord]:
         """The running jobs that may have to make way for a job."""
-        return [] if self.preemption is None else self.preemption.candidates(record, self.running, now)
+        return self.preemption.candidates(record, self.running, now)
 
     def future_without(self, gone: Sequence[RunningRecord]) -> Future:
         """What will be free and when, if some running jobs were gone."""
