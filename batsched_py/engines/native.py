@@ -126,11 +126,11 @@ class NativeSimulation(Simulation):
         """Run the whole simulation."""
         with self._begun() as cluster:
             process = self._process
-            advance, schedule = self._advance, process.schedule
+            advance, schedule, seen = self._advance, process.schedule, vars(cluster)
             if process.scheduler.only_starts_jobs and not cluster.heeded:
                 self._engine.only_starts_jobs()
             while (now := advance()) is not None:
-                cluster._go_to(now)
+                seen["now"] = now  # as _go_to does, without the call
                 try:
                     schedule(cluster)
                 except BaseException as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from functools import cached_property
 from math import isnan, nan
@@ -12,6 +12,8 @@ from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger import rules
 from batsched_py.ledger.kinds import check_function, check_job, lowest, ranking
 from batsched_py.ledger.ledger import DECISIONS, Effect, RejectedJob, describe
+from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
+from batsched_py.ledger.queue import Condition
 from batsched_py.ledger.resizing import HostResizing, Resizing
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.curve import NOTHING_KNOWN
@@ -47,8 +49,7 @@ class _Rigid(HostResizing):
 class Cluster(cluster.Cluster):
     """Looks at the queue and the machine of the library; documented in the class of the same name.
 
-    What a policy asks for most often are methods of the library itself. Decisions that may break a rule are
-    checked here.
+    The library answers what a policy asks for most often. Decisions that may break a rule are checked here.
     """
 
     asleep = switching = HostSet()
@@ -57,7 +58,6 @@ class Cluster(cluster.Cluster):
     _node_machine: NodeMachine | None
     _is_to_come: Callable[[str], bool]
     _failed: Callable[[BaseException, object], PolicyError]
-    _start_unheard: Callable[[Job, HostSet | None], RunningJob]
 
     def __init__(
         self,
@@ -79,12 +79,6 @@ class Cluster(cluster.Cluster):
             order=None,
             heeded=False,
             outside=NOTHING_KNOWN,
-            fits=engine.fits,
-            fitting=engine.fitting,
-            reservation=engine.reservation,
-            profile=engine.profile,
-            plan=engine.plan,
-            start=engine.start if selection is None else self._start_otherwise,
             _broken=None,
             _node_machine=nodes,
             _engine=engine,
@@ -140,6 +134,32 @@ class Cluster(cluster.Cluster):
     def available(self) -> HostSet:
         return self.hosts
 
+    def fits(self, job: Job) -> bool:
+        fits: bool = self._engine.fits(job)
+        return fits
+
+    def fitting(
+        self,
+        condition: Condition | None = None,
+        order: Order | None = None,
+        only_new: bool = False,
+        beside: Reservation | None = None,
+    ) -> Iterator[Job]:
+        jobs: Iterator[Job] = self._engine.fitting(condition, order, only_new, beside)
+        return jobs
+
+    def reservation(self, job: Job) -> Reservation:
+        reservation: Reservation = self._engine.reservation(job)
+        return reservation
+
+    def profile(self) -> AvailabilityProfile:
+        profile: AvailabilityProfile = self._engine.profile()
+        return profile
+
+    def plan(self) -> Plan:
+        plan: Plan = self._engine.plan()
+        return plan
+
     def resizing(self) -> Resizing:
         return _Rigid(self)
 
@@ -173,15 +193,14 @@ class Cluster(cluster.Cluster):
 
         self._engine.on_end(call)
 
-    def on_start(self, listener: Callable[[RunningJob], None]) -> None:
-        check_function(listener)
-        if not self._start_listeners:
-            self._set(_start_unheard=self.start, start=self._start_heard)
-        self._start_listeners.append(listener)
-
-    def _start_heard(self, job: Job, hosts: HostSet | None = None) -> RunningJob:
-        running = self._start_unheard(job, hosts)
-        self._tell_start(running)
+    def start(self, job: Job, hosts: HostSet | None = None) -> RunningJob:
+        running: RunningJob
+        if self._selection is None:
+            running = self._engine.start(job, hosts)
+        else:
+            running = self._start_otherwise(job, hosts)
+        if self._start_listeners:
+            self._tell_start(running)
         return running
 
     def expect(self, job: Job, run_time: float) -> None:
