@@ -22,6 +22,7 @@ RULE = f"{EXAMPLES / 'session_rule.py'}:WorkingDay"
 READER = f"{EXAMPLES / 'own_log.py'}:ThreeWords"
 FIGURE = f"{EXAMPLES / 'own_figure.py'}:WaitsBySize"
 MONITOR = f"{EXAMPLES / 'monitor.py'}:Fullness"
+ALLOCATOR = f"{EXAMPLES / 'allocator.py'}:BothEnds"
 DATA = f"{EXAMPLES / 'additional_data.py'}:RoomTemperature"
 COOL = f"{EXAMPLES / 'additional_data.py'}:KeepCool"
 HOTTEST = f"{EXAMPLES / 'additional_data.py'}:Hottest"
@@ -356,3 +357,72 @@ def test_observers_of_a_slow_scheduler_and_of_messages(small: Path, tmp_path: Pa
     slow = run(tmp_path, small, "-s", "easy", "--scheduling-delay", "5", "--monitor", MONITOR)
     heard = pd.read_csv(tmp_path / "out_monitor_fullness.csv")
     assert heard["ended"].iloc[-1] == len(slow)
+
+
+# --- allocators ----------------------------------------------------------------------------------
+
+
+def test_an_allocator_is_the_same_everywhere(small: Path, tmp_path: Path) -> None:
+    usual = run(tmp_path, small, "-s", "easy")
+    ran = run(tmp_path, small, "-s", "easy", "-o", f"allocator={ALLOCATOR}")
+    assert (ran["starting_time"] == usual["starting_time"]).all()
+    small_jobs = ran["requested_number_of_resources"] < 8
+    assert (ran["allocated_resources"] != usual["allocated_resources"])[small_jobs].any()
+    assert ran["allocated_resources"][small_jobs].iloc[0].endswith("63")
+    written = (tmp_path / "out_jobs.csv").read_bytes()
+    bp.simulate(small, "easy", options={"allocator": ALLOCATOR}, hosts=64, export=tmp_path / "python")
+    assert (tmp_path / "python_jobs.csv").read_bytes() == written
+    done = campaign(
+        tmp_path,
+        '[logs]\nx = { file = "small.swf" }\n[platforms]\nh = { hosts = 64 }\n[schedulers]\neasy = {}\n'
+        '[allocators]\nlowest = { selection = "lowest" }\nends = { allocator = "allocator.py:BothEnds" }\n',
+    )
+    jobs = {each.axes["allocator"]: each.jobs_file.read_bytes() for each in done.finished()}
+    assert jobs["ends"] == written != jobs["lowest"]
+
+
+def test_an_allocator_chooses_nodes_and_hosts_in_them() -> None:
+    from batsched_py.schedulers.easy import Easy
+    from batsched_py.simulator.machine_files import NodeKind, platform_of
+
+    machine = platform_of([NodeKind(["n0", "n1", "n2", "n3"], 4, {})], {}, "four nodes")
+    jobs = [JobSpec("small", 0, 1, 10), JobSpec("large", 1, 6, 10), JobSpec("other", 2, 1, 10)]
+    schedule = schedule_of(Easy(allocator=ALLOCATOR), jobs, machine).set_index("job_id")
+    assert schedule["allocated_resources"].to_dict() == {"small": "15", "large": "0-5", "other": "14"}
+
+
+def test_the_kit_tries_allocators() -> None:
+    from batsched_py.schedulers.easy import Easy
+
+    bench = Workbench(16, lambda: Easy(allocator=ALLOCATOR))
+    bench.submit(job("small"), job("large", size=4))
+    bench.decide()
+    assert {running.job.name: str(running.hosts) for running in bench.cluster.running} == {
+        "small": "15",
+        "large": "0-3",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("Few", "allocator 'few' gives 0, and not 2 of the hosts 0-3"),
+        ("Wild", "allocator 'wild' gives 8-9, and not 2 of the hosts 0-3"),
+        ("Raises", "allocator 'raises' failed: ZeroDivisionError: division by zero (OWN:17)"),
+        ("Nobody", "defines no allocator 'Nobody' (it defines Few, Wild, Raises)"),
+    ],
+)
+def test_mistakes_of_allocators_are_one_line(tmp_path: Path, name: str, fault: str) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(
+        "from batsched_py.protocol.hosts import HostSet\n"
+        "from batsched_py.schedulers.selection import Allocator\n\n\n"
+        "class Few(Allocator):\n    def hosts(self, free, count):\n        return free.lowest(1)\n\n\n"
+        "class Wild(Allocator):\n    def hosts(self, free, count):\n        return HostSet.parse('8-9')\n\n\n"
+        "class Raises(Allocator):\n    def hosts(self, free, count):\n        return 1 / 0\n"
+    )
+    (tmp_path / "jobs.txt").write_text("0 2 100\n")
+    words = ["-w", tmp_path / "jobs.txt", "--log-kind", READER, "--hosts", "4", "-s", "easy"]
+    code, _, error = call_here(["run", *words, "-o", f"allocator={own}:{name}", "-e", tmp_path / "out"])
+    assert (code, error.count("\n")) == (1, 1)
+    assert fault.replace("OWN", str(own)) in error

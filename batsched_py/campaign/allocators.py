@@ -22,6 +22,7 @@ Options = dict[str, str]
 class AllocatorEntry(PlanEntry, frozen=True, kw_only=True):
     """What every scheduler decides about the hosts of a job; an empty entry is named after its nodes."""
 
+    allocator: str | None = None
     nodes: NodeChoiceName | None = None
     selection: SelectionName | None = None
     selection_seed: int | None = None

@@ -30,6 +30,7 @@ from batsched_py.experiment import Actors, Choice, Experiment, Scenario, Workloa
 from batsched_py.experiment.build import new_process, read_machine
 from batsched_py.plugins import PYBATSIM, Registry
 from batsched_py.schedulers import SCHEDULERS
+from batsched_py.schedulers.selection import ALLOCATORS
 from batsched_py.settings import Setting, settings_of, struct_from, values_of
 from batsched_py.simulator.agenda import read_events
 from batsched_py.trust import distrusted_folder
@@ -342,6 +343,16 @@ class Entries:
         path = ("users", name)
         choice = self._choice(path, self._plan.convert(content, PluginEntry, path))
         return PlannedPlugin(choice, self._leaves_seed_open(path, choice, USERS))
+
+    def allocator(self, name: str, options: dict[str, str]) -> dict[str, str]:
+        """The options of an allocator, with its code where it is."""
+        path = ("allocators", name)
+        found = Choice("", options).renamed(self._beside)
+        self._check_trust(path, found.code_files)
+        if "allocator" in options:
+            with self._plan.blaming(*path, "allocator"):
+                ALLOCATORS.find(found.options["allocator"])
+        return found.options
 
     def own_metric(self, name: str, known: Sequence[str]) -> tuple[str, Column]:
         """The name of the column of a metric that is not ours, and what is known of it."""

@@ -192,7 +192,10 @@ class _Reader:
         self, schedulers: Mapping[str, PlannedPlugin], table: Mapping[str, Any] | None
     ) -> list[tuple[dict[str, str], PlannedPlugin]]:
         """The schedulers, each with each of the allocators if there are any, and their places on the axes."""
-        allocators = read_allocators(self._text, table)
+        allocators = {
+            name: self._entries.allocator(name, options)
+            for name, options in read_allocators(self._text, table).items()
+        }
         if not allocators:
             return [({"scheduler": name}, planned) for name, planned in schedulers.items()]
         return [

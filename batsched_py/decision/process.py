@@ -25,7 +25,7 @@ from batsched_py.protocol.sizes import refuse_in_messages
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.decisions import Remark
-from batsched_py.schedulers.selection import selection
+from batsched_py.schedulers.selection import allocation
 from batsched_py.users import User, UsersOf
 
 if TYPE_CHECKING:
@@ -146,12 +146,12 @@ class DecisionProcess:
         scheduler = self.scheduler
         self._ledger = ledger
         self._acknowledges = begins.settings.acknowledge_dynamic_jobs
-        hosts_of = selection(scheduler.selection, begins, scheduler.selection_seed)
+        hosts_of, nodes_of = allocation(scheduler, begins)
         known = NOTHING_KNOWN if self.outlook is None else self.outlook(begins.hosts)
         if begins.has_nodes or known.closures:
             from batsched_py.schedulers.node_choice import account_of
 
-            ledger.have_nodes(account_of(begins.hosts, scheduler.nodes, hosts_of))
+            ledger.have_nodes(account_of(begins.hosts, nodes_of, hosts_of))
         cluster = Cluster(ledger, begins.hosts, begins.settings, hosts_of, self._events, known)
         if ledger.nodes is not None and known.closures:
             self._closures = Closures(known.closures)

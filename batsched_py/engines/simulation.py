@@ -116,6 +116,7 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         "closures, prices and whatever else is known of outside": process.outlook is not None,
         "hosts that jobs share": settings.compute_sharing,
         "storage hosts": bool(platform.storages),
+        "an allocator of your own": bool(process.scheduler.allocator),
         "a selection of hosts in nodes": platform.has_nodes and process.scheduler.selection != "lowest",
         "messages that take time": setup.network is not None and setup.network.delays_messages,
         "hosts of different speeds": platform.even_speed is None,

@@ -41,6 +41,13 @@ class Scheduler(ABC):
         "first-fit"
     )
     selection_seed: Annotated[int, Meta(description="Where a random selection of hosts begins.")] = 0
+    allocator: Annotated[
+        str,
+        Meta(
+            description="Instead of both, a class of your own that says which nodes and hosts a job gets: "
+            "path/to/file.py:ClassName."
+        ),
+    ] = ""
 
     def begin(self, cluster: Cluster) -> None:
         """Prepare; called once, before any job is submitted."""

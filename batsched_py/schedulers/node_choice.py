@@ -14,9 +14,12 @@ from batsched_py.protocol.jobs import Host
 from batsched_py.schedulers.selection import NodeChoiceName, Selection
 
 
-def account_of(hosts: Sequence[Host], name: NodeChoiceName, hosts_of: Selection | None) -> NodeAccount:
-    """The account of the nodes that hosts make up, with the choice of nodes of this name."""
-    return NodeAccount(NodeMachine.of(hosts), HostSet.range(len(hosts)), CHOICES[name], hosts_of)
+def account_of(
+    hosts: Sequence[Host], choice: NodeChoiceName | NodeChoice, hosts_of: Selection | None
+) -> NodeAccount:
+    """The account of the nodes that hosts make up, with this choice of nodes, or the one of this name."""
+    nodes_of = CHOICES[choice] if isinstance(choice, str) else choice
+    return NodeAccount(NodeMachine.of(hosts), HostSet.range(len(hosts)), nodes_of, hosts_of)
 
 
 def first_fit(offer: Offer) -> tuple[Integers, bool]:

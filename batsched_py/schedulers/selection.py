@@ -1,15 +1,25 @@
-"""Which of the free hosts a job gets."""
+"""Which of the free hosts a job gets: some ways that have names, and allocators of your own.
+
+To write one, subclass :class:`Allocator`; ``examples/allocator.py`` is one. It also says which nodes a job
+gets, for which :mod:`~batsched_py.schedulers.node_choice` has names.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from random import Random
-from typing import Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from batsched_py.blame import naming
 from batsched_py.errors import InputError
+from batsched_py.plugins import Registry
 from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.hosts import HostSet
+
+if TYPE_CHECKING:
+    from batsched_py.ledger.nodes import NodeChoice, Offer
+    from batsched_py.schedulers.base import Scheduler
 
 #: Given the free hosts and how many are needed, which of them to take.
 Selection = Callable[[HostSet, int], HostSet]
@@ -23,6 +33,68 @@ SelectionName = Literal[
 NodeChoiceName = Literal[
     "first-fit", "best-fit", "worst-fit", "consolidate", "spread", "dominant-resource", "fewest-switches"
 ]
+
+
+class Allocator:
+    """Says which hosts a job gets, and which nodes on a machine of nodes; a subclass has one of both methods.
+
+    Without the other, jobs get the hosts with the lowest numbers, and nodes in the order of the machine.
+    """
+
+    name: ClassVar[str]
+    """What it is called; without it, as its class in small letters."""
+    one_by_one: ClassVar[bool] = False
+    """Whether nodes get one task after another in turn; else each gets as many as it can take."""
+
+    def begin(self, machine: SimulationBegins) -> None:
+        """Prepare; called once, with the machine as the simulator presents it."""
+
+    def hosts(self, free: HostSet, count: int) -> HostSet:
+        """So many of the free hosts; on a machine of nodes, of those of one node."""
+        return free.lowest(count)
+
+    def nodes(self, offer: Offer) -> Sequence[int]:
+        """The places in an offer of the nodes that could take tasks of a job, the best first."""
+        return range(len(offer.nodes))
+
+
+#: Those of other distributions, and in files.
+ALLOCATORS = Registry[Allocator]("allocator", Allocator, package=None, group="batsched_py.allocators")
+
+
+def allocation(
+    scheduler: Scheduler, machine: SimulationBegins
+) -> tuple[Selection | None, NodeChoiceName | NodeChoice]:
+    """Which hosts and which nodes the jobs of a scheduler get, as its options say."""
+    if scheduler.allocator:
+        return allocating(scheduler.allocator, machine)
+    return selection(scheduler.selection, machine, scheduler.selection_seed), scheduler.nodes
+
+
+def allocating(given: str | Allocator, machine: SimulationBegins) -> tuple[Selection, NodeChoice]:
+    """What an allocator says of hosts and of nodes; what it gives back is checked."""
+    allocator = ALLOCATORS.instance(given)
+    name = str(getattr(allocator, "name", type(allocator).__name__.lower()))
+    with naming(f"allocator {name!r}"):
+        allocator.begin(machine)
+
+    def hosts(free: HostSet, count: int) -> HostSet:
+        with naming(f"allocator {name!r}"):
+            chosen = allocator.hosts(free, count)
+        if not isinstance(chosen, HostSet) or len(chosen) != count or chosen - free:
+            raise InputError(f"allocator {name!r} gives {chosen}, and not {count} of the hosts {free}")
+        return chosen
+
+    def nodes(offer: Offer) -> tuple[Any, bool]:
+        import numpy as np
+
+        with naming(f"allocator {name!r}"):
+            places = np.asarray(allocator.nodes(offer), np.int64)
+        if not np.array_equal(np.sort(places), np.arange(len(offer.nodes))):
+            raise InputError(f"allocator {name!r} gives {places.tolist()}, and not {len(offer.nodes)} places")
+        return places, allocator.one_by_one
+
+    return hosts, nodes
 
 
 def selection(name: SelectionName, machine: SimulationBegins, seed: int) -> Selection | None:

@@ -125,6 +125,7 @@ class Meddler(Scheduler):
         self.policy = policy
         self.rejects, self.kills = rejects, kills
         self.selection, self.selection_seed = policy.selection, policy.selection_seed
+        self.allocator = policy.allocator
         self._met: dict[str, int] = {}
         self._killed: set[str] = set()
 

@@ -61,6 +61,8 @@ WAYS = {
     "sessions": f'{SMALL}{EASY}[users.think-time]\noptions = {{ sessions = "inputs/evil.py:X" }}\n',
     "monitors": f'{SMALL}[schedulers]\neasy = {{ monitors = "inputs/evil.py:X" }}\n',
     "data": f'{SMALL}[schedulers]\neasy = {{ data = ["inputs/evil.py:X"] }}\n',
+    "allocators": f'{SMALL}{EASY}[allocators]\nmine = {{ allocator = "inputs/evil.py:X" }}\n',
+    "allocator": f'{SMALL}[schedulers.easy]\noptions = {{ allocator = "inputs/evil.py:X" }}\n',
     "fitted": made('model = "naive", fitted = "inputs/fitted.json", jobs = 9'),
 }
 
