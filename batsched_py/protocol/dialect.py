@@ -100,8 +100,9 @@ def _log_once(text: str) -> None:
 class Shape(Struct, forbid_unknown_fields=True):
     """The fields of an event in a message, with the names of the event's attributes.
 
-    A field with another name in messages is renamed (``rename``); often nothing else differs. Shapes that
-    share a type in messages are distinguished by one of their fields (``tag_field``, ``tag``).
+    A field with another name in messages is renamed (``rename``); often nothing else differs, but that
+    ``hosts`` are a text. Shapes that share a type in messages are distinguished by one of their fields
+    (``tag_field``, ``tag``).
     """
 
     kind: ClassVar[str]
@@ -111,12 +112,17 @@ class Shape(Struct, forbid_unknown_fields=True):
 
     def read(self) -> Event:
         """The event, without its time."""
-        return self.event(**structs.asdict(self))
+        fields = structs.asdict(self)
+        if "hosts" in fields:
+            name = self.__struct_encode_fields__[self.__struct_fields__.index("hosts")]
+            fields["hosts"] = hosts_in(fields["hosts"], name)
+        return self.event(**fields)
 
     @classmethod
     def write(cls, event: Any) -> Any:
         """The shape of an event."""
-        return cls(*[getattr(event, name) for name in cls.__struct_fields__])
+        names = cls.__struct_fields__
+        return cls(*[str(event.hosts) if name == "hosts" else getattr(event, name) for name in names])
 
 
 class OpenShape(Shape):
@@ -193,7 +199,7 @@ class EventTable:
         ``settings`` are those of a Shape, such as ``rename`` for fields with other names.
         """
         fields = [
-            (field.name, field.type, msgspec.field(default=field.default))
+            (field.name, str if field.type is HostSet else field.type, msgspec.field(default=field.default))
             for field in structs.fields(event)
             if base is Shape and field.name not in Event.__struct_fields__
         ]

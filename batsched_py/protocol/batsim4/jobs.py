@@ -153,60 +153,45 @@ class _Fault(Exception):
     """What is wrong with the shape of a profile."""
 
 
-def _number(name: str, value: Any) -> float:
-    """A number that a double can hold, as it was given."""
-    if is_number(value):
-        return value  # type: ignore[no-any-return]
-    raise _Fault(f"needs a number as `{name}`, not {shown(value)}")
+#: Reads the value of a field of this name, or raises :class:`_Fault`.
+_Reader = Callable[[str, Any], Any]
+
+
+def _reader(what: str, is_right: Callable[[Any], bool]) -> _Reader:
+    """Reads a value of a kind, as it was given."""
+
+    def read(name: str, value: Any) -> Any:
+        if not is_right(value):
+            raise _Fault(f"needs {what} as `{name}`, not {shown(value)}")
+        return value
+
+    return read
+
+
+_number = _reader("a number", is_number)
+_positive_integer = _reader("an integer of 1 or more", lambda value: is_natural(value) and value > 0)
+_return_code = _reader("an integer of 0 or more", is_natural)
+_text = _reader("a text", lambda value: isinstance(value, str))
+_list = _reader("a list of numbers", lambda value: isinstance(value, list))
+_object = _reader("an object", lambda value: isinstance(value, dict))
 
 
 def _numbers(name: str, value: Any) -> tuple[float, ...]:
-    if not isinstance(value, list):
-        raise _Fault(f"needs a list of numbers as `{name}`, not {shown(value)}")
-    return tuple([_number(name, item) for item in value])
-
-
-def _positive_integer(name: str, value: Any) -> int:
-    if not is_natural(value) or not value:
-        raise _Fault(f"needs an integer of 1 or more as `{name}`, not {shown(value)}")
-    return int(value)
-
-
-def _return_code(name: str, value: Any) -> int:
-    if not is_natural(value):
-        raise _Fault(f"needs an integer of 0 or more as `{name}`, not {shown(value)}")
-    return int(value)
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise _Fault(f"needs a text as `{name}`, not {shown(value)}")
-    return value
+    return tuple([_number(name, item) for item in _list(name, value)])
 
 
 def _regex(name: str, value: Any) -> str:
-    pattern = _text(name, value)
     try:
-        re.compile(pattern)
+        re.compile(pattern := _text(name, value))
     except (re.error, RecursionError, OverflowError) as error:
         raise _Fault(f"has a `{name}` that cannot be read: {error}") from None
-    return pattern
+    return str(pattern)
 
 
 def _names(name: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
         raise _Fault(f"needs a list of profile names as `{name}`")
     return tuple(value)
-
-
-def _object(name: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _Fault(f"needs an object as `{name}`, not {shown(value)}")
-    return value
-
-
-#: Reads the value of a field of this name, or raises :class:`_Fault`.
-_Reader = Callable[[str, Any], Any]
 
 
 class _Kind:

@@ -29,15 +29,6 @@ from batsched_py.protocol.batsim5.jobs import (
     profile_to_message,
 )
 from batsched_py.protocol.dialect import Dialect, encode
-from batsched_py.protocol.events import (
-    CallMeAtOnce,
-    CallMeLater,
-    ChangeHostsPState,
-    Event,
-    Message,
-    SetHostsState,
-    as_one_word,
-)
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import TICK, Host, HostState, as_told, to_tick
 from batsched_py.protocol.profiles import Profile
@@ -47,7 +38,7 @@ from batsched_py.protocol.shown import shown
 _LEAST_WAIT = 1e-5
 
 
-def said_exactly(message: Message) -> Message:
+def said_exactly(message: ev.Message) -> ev.Message:
     """The same decisions; the first call that cannot be asked for in milliseconds is at its exact time.
 
     A Batsim 5 is asked for calls in whole milliseconds. A call at any microsecond is asked for in two steps.
@@ -56,22 +47,22 @@ def said_exactly(message: Message) -> Message:
     that has passed by then: Batsim reads it when its time has come, and calls at once. Until then it sends
     nothing. Others of this kind, which only a policy could ask for, come in the next millisecond.
     """
-    near = [event for event in message.events if isinstance(event, CallMeLater) and _is_near(event)]
+    near = [event for event in message.events if isinstance(event, ev.CallMeLater) and _is_near(event)]
     if not near:
         return message
     first = min(near, key=lambda call: call.at)
-    events: list[Event] = []
+    events: list[ev.Event] = []
     for event in message.events:
         if event is first:
             continue
-        if isinstance(event, CallMeLater) and _is_near(event):
-            event = CallMeLater((round(event.at * 1e6) // 1000 + 1) / 1000, time=event.time)
+        if isinstance(event, ev.CallMeLater) and _is_near(event):
+            event = ev.CallMeLater((round(event.at * 1e6) // 1000 + 1) / 1000, time=event.time)
         events.append(event)
     now = to_tick(max(first.at, first.time + _LEAST_WAIT, message.now))
-    return Message(now, [*events, CallMeAtOnce(time=now)])
+    return ev.Message(now, [*events, ev.CallMeAtOnce(time=now)])
 
 
-def _is_near(call: CallMeLater) -> bool:
+def _is_near(call: ev.CallMeLater) -> bool:
     """Whether the millisecond from which Batsim could wait for a call has passed."""
     return milliseconds(call.at) * 1000 <= round(call.time * 1e6)
 
@@ -97,19 +88,19 @@ class Sleep:
         """Hosts are put into a power state."""
         self._asleep = self._asleep - hosts | self._sleeping_in(hosts, pstate)
 
-    def divide(self, request: SetHostsState) -> list[Event]:
+    def divide(self, request: ev.SetHostsState) -> list[ev.Event]:
         """The events by which a decision process says what it wants: hosts on or off, and the others."""
         hosts, pstate, time = request.hosts, request.pstate, request.time
         turned = self._sleeping_in(hosts, pstate) | hosts & self._asleep
         self.reach(hosts, pstate)
-        events: list[Event] = []
+        events: list[ev.Event] = []
         if turned:
-            events.append(SetHostsState(turned, pstate, time=time, extra=request.extra))
+            events.append(ev.SetHostsState(turned, pstate, time=time, extra=request.extra))
         if changed := hosts - turned:
-            events.append(ChangeHostsPState(changed, pstate, time=time, extra=request.extra))
+            events.append(ev.ChangeHostsPState(changed, pstate, time=time, extra=request.extra))
         return events
 
-    def check(self, request: SetHostsState) -> None:
+    def check(self, request: ev.SetHostsState) -> None:
         """Refuse to turn on hosts that are on, as a Batsim 5 does."""
         awake = request.hosts - self._asleep - self._sleeping_in(request.hosts, request.pstate)
         if awake:
@@ -261,7 +252,7 @@ class Batsim5Codec:
     def _spell_decision(self, event: ev.Event) -> Any:
         spelled = DECISIONS.spell(event)
         if isinstance(event, ev.Unknown):
-            spelled.type = as_one_word(event.type)
+            spelled.type = ev.as_one_word(event.type)
         if isinstance(event, ev.ExecuteJob):
             self._places[event.job_id] = event.hosts
         elif isinstance(event, ev.CallMeLater | ev.CallMeAtOnce):

@@ -53,6 +53,11 @@ def _plain(value: Any) -> Any:
     return UNSET if value is UNSET else msgspec.json.decode(msgspec.json.encode(value))
 
 
+_PSTATE = {"hosts": "host_ids"}
+
+#: Hosts that are turned off are put into a power state in which they sleep.
+_ON_OFF = {"hosts": "host_ids", "pstate": "state"}
+
 #: How many values an unsigned number of the protocol can have.
 _UNSIGNED = 2**32
 
@@ -64,32 +69,6 @@ def _signed(number: int) -> int:
     (7, -1)
     """
     return number - _UNSIGNED if _UNSIGNED // 2 <= number < _UNSIGNED else number
-
-
-class _PowerState(Shape):
-    host_ids: str
-    pstate: int
-
-    def read(self) -> ev.Event:
-        return self.event(hosts=hosts_in(self.host_ids, "host_ids"), pstate=self.pstate)
-
-    @classmethod
-    def write(cls, event: Any) -> Any:
-        return cls(str(event.hosts), event.pstate)
-
-
-class _OnOff(Shape):
-    """Hosts that are turned off are put into a power state in which they sleep."""
-
-    host_ids: str
-    state: int
-
-    def read(self) -> ev.Event:
-        return self.event(hosts=hosts_in(self.host_ids, "host_ids"), pstate=self.state)
-
-    @classmethod
-    def write(cls, event: Any) -> Any:
-        return cls(str(event.hosts), event.pstate)
 
 
 # --- happenings: Batsim -> decision process ------------------------------------------------------
@@ -316,8 +295,8 @@ class _JobsKilled(Shape):
         )
 
 
-HAPPENINGS.add_plain("HostsPStateChangedEvent", ev.HostsPStateChanged, _PowerState)
-HAPPENINGS.add_plain("HostsTurnedOnOffEvent", ev.HostsStateChanged, _OnOff)
+HAPPENINGS.add_plain("HostsPStateChangedEvent", ev.HostsPStateChanged, rename=_PSTATE)
+HAPPENINGS.add_plain("HostsTurnedOnOffEvent", ev.HostsStateChanged, rename=_ON_OFF)
 
 
 @HAPPENINGS.add("RequestedCallEvent", ev.RequestedCall)
@@ -531,5 +510,5 @@ class _RegisterJob(Shape):
 
 
 DECISIONS.add_plain("FinishRegistrationEvent", ev.RegistrationFinished)
-DECISIONS.add_plain("ChangeHostsPStateEvent", ev.ChangeHostsPState, _PowerState)
-DECISIONS.add_plain("TurnOnOffHostsEvent", ev.SetHostsState, _OnOff)
+DECISIONS.add_plain("ChangeHostsPStateEvent", ev.ChangeHostsPState, rename=_PSTATE)
+DECISIONS.add_plain("TurnOnOffHostsEvent", ev.SetHostsState, rename=_ON_OFF)
