@@ -9,22 +9,9 @@ from math import inf, isfinite
 from typing import Any
 
 from batsched_py.errors import ProtocolError
+from batsched_py.protocol import profiles
 from batsched_py.protocol.jobs import Job, ReadOnlyDict, is_natural, is_number
-from batsched_py.protocol.profiles import (
-    Composed,
-    DataStaging,
-    Delay,
-    FileSystemAccess,
-    Homogeneous,
-    HomogeneousTotal,
-    MpiTrace,
-    Parallel,
-    Profile,
-    Receive,
-    Send,
-    Unintelligible,
-    UsageTrace,
-)
+from batsched_py.protocol.profiles import Profile, Unintelligible
 from batsched_py.protocol.shown import shown
 
 #: The text of a string, in ASCII.
@@ -252,8 +239,10 @@ class _FileSystemKind(_Kind):
             "bytes_to_write": ("bytes_written", _number),
             "storage": ("storage", _text),
         }
-        super().__init__(FileSystemAccess, fields, optional=tuple(fields))
-        self._legacy = _Kind(FileSystemAccess, fields | {"host": fields["storage"]}, (*fields, "host"))
+        super().__init__(profiles.FileSystemAccess, fields, optional=tuple(fields))
+        self._legacy = _Kind(
+            profiles.FileSystemAccess, fields | {"host": fields["storage"]}, (*fields, "host")
+        )
 
     def read(self, fields: dict[str, Any]) -> Profile:
         if "bytes_to_read" not in fields and "bytes_to_write" not in fields:
@@ -270,20 +259,22 @@ class _FileSystemKind(_Kind):
 _WORK: dict[str, tuple[str, _Reader]] = {"cpu": ("work", _number), "com": ("bytes_sent", _number)}
 
 _KINDS = {
-    "delay": _Kind(Delay, {"delay": ("seconds", _number)}),
-    "parallel": _Kind(Parallel, {"cpu": ("work", _numbers), "com": ("bytes_sent", _numbers)}),
-    "parallel_homogeneous": _Kind(Homogeneous, _WORK, optional=("com",)),
-    "parallel_homogeneous_total": _Kind(HomogeneousTotal, _WORK, optional=("com",)),
+    "delay": _Kind(profiles.Delay, {"delay": ("seconds", _number)}),
+    "parallel": _Kind(profiles.Parallel, {"cpu": ("work", _numbers), "com": ("bytes_sent", _numbers)}),
+    "parallel_homogeneous": _Kind(profiles.Homogeneous, _WORK, optional=("com",)),
+    "parallel_homogeneous_total": _Kind(profiles.HomogeneousTotal, _WORK, optional=("com",)),
     "composed": _Kind(
-        Composed,
+        profiles.Composed,
         {"repeat": ("repeat", _positive_integer), "seq": ("sequence", _names)},
         optional=("repeat",),
     ),
     "send": _Kind(
-        Send, {"msg": ("message", _object), "sleeptime": ("seconds", _number)}, optional=("sleeptime",)
+        profiles.Send,
+        {"msg": ("message", _object), "sleeptime": ("seconds", _number)},
+        optional=("sleeptime",),
     ),
     "recv": _Kind(
-        Receive,
+        profiles.Receive,
         {
             "regex": ("regex", _regex),
             "success": ("success", _text),
@@ -295,11 +286,11 @@ _KINDS = {
     ),
     "parallel_homogeneous_pfs": _FileSystemKind(),
     "data_staging": _Kind(
-        DataStaging,
+        profiles.DataStaging,
         {"nb_bytes": ("bytes_moved", _number), "from": ("source", _text), "to": ("target", _text)},
     ),
-    "smpi": _Kind(MpiTrace, {"trace": ("file", _text)}),
-    "usage_trace": _Kind(UsageTrace, {"trace": ("file", _text)}),
+    "smpi": _Kind(profiles.MpiTrace, {"trace": ("file", _text)}),
+    "usage_trace": _Kind(profiles.UsageTrace, {"trace": ("file", _text)}),
 }
 
 PROFILE_TYPES = frozenset(_KINDS)

@@ -19,15 +19,8 @@ from msgspec import structs
 from batsched_py import __version__
 from batsched_py.errors import ProtocolError, RuleBroken
 from batsched_py.protocol import events as ev
+from batsched_py.protocol.batsim5 import jobs
 from batsched_py.protocol.batsim5.events import DECISIONS, HAPPENINGS, milliseconds, name_of_call
-from batsched_py.protocol.batsim5.jobs import (
-    PROFILE_TYPES,
-    job_from_file,
-    job_to_file,
-    profile_from_file,
-    profile_to_file,
-    profile_to_message,
-)
 from batsched_py.protocol.dialect import Dialect, encode
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import TICK, Host, HostState, as_told, to_tick
@@ -342,7 +335,7 @@ def _killed(event: ev.JobsKilled, known: Mapping[tuple[str, str], Profile]) -> l
     for job_id, progress in event.progress.items():
         workload = job_id.partition("!")[0]
         if (key := (workload, progress.profile)) in known:
-            found[key] = profile_to_message(known[key], progress.profile, workload)
+            found[key] = jobs.profile_to_message(known[key], progress.profile, workload)
     return list(found.values())
 
 
@@ -373,9 +366,9 @@ BATSIM5 = Dialect(
     name="batsim5",
     codec=Batsim5Codec,
     resolution=TICK,
-    read_job=job_from_file,
-    spell_job=job_to_file,
-    read_profile=profile_from_file,
-    spell_profile=profile_to_file,
-    profile_types=PROFILE_TYPES,
+    read_job=jobs.job_from_file,
+    spell_job=jobs.job_to_file,
+    read_profile=jobs.profile_from_file,
+    spell_profile=jobs.profile_to_file,
+    profile_types=jobs.PROFILE_TYPES,
 )

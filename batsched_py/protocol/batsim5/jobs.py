@@ -28,6 +28,8 @@ from batsched_py.protocol.jobs import Job, is_natural
 from batsched_py.protocol.profiles import Profile, Unintelligible
 from batsched_py.protocol.shown import shown
 
+Fields = dict[str, Any]
+
 #: The field for a text that is not a JSON object.
 FIELD = "extra_data"
 
@@ -62,8 +64,6 @@ def unpack(text: str, taken: Collection[str] = ()) -> dict[str, Any]:
         return {FIELD: text}
     return fields
 
-
-Fields = dict[str, Any]
 
 #: The names of a job's own fields.
 _TAKEN = frozenset(("id", "subtime", "res", "walltime", "profile"))
@@ -223,10 +223,7 @@ def profile_to_file(profile: Profile) -> Fields:
         fields["storage"] = fields.pop("host")
     if choice is not None:
         fields[_CHOICES[new][0]] = choice
-    return _with_extra_data(fields, _KNOWN[new] | {"type", "ret"})
-
-
-def _with_extra_data(fields: Fields, known: set[str]) -> Fields:
+    known = _KNOWN[new] | {"type", "ret"}
     extra = {name: fields.pop(name) for name in list(fields) if name not in known}
     return fields | {FIELD: pack(extra)} if extra else fields
 
