@@ -10,7 +10,7 @@ from typing import Any
 
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dialects import BATSIM4
-from batsched_py.wire import replay
+from batsched_py.wire import conversation
 from batsched_py.wire.conversation import read_conversation
 
 UNCOMPARED = {"batsim_version", "scheduling_time", "simulation_time"}
@@ -35,13 +35,13 @@ class Recording:
         return [event for request in self.requests for event in request["events"]]
 
 
-class RecordedProcess(replay.RecordedProcess):
+class RecordedProcess(conversation.RecordedProcess):
     """A decision process that decides as recorded, and notes what it is told."""
 
     needs = ev.Settings()
 
     def __init__(self, recording: Recording) -> None:
-        super().__init__(replay.understand(recording.conversation))
+        super().__init__(conversation.understand(recording.conversation))
         self.said: list[dict[str, Any]] = []
         """All events that it was told of."""
         self.finished = False
@@ -61,7 +61,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 def same(ours: Any, recorded: Any) -> bool:
     """Equal; numbers to six decimals, large ones to the precision of Batsim's reader of JSON."""
-    return replay.differs(recorded, ours) is None
+    return conversation.differs(recorded, ours) is None
 
 
 def same_trace(ours: list[dict[str, str]], recorded: list[dict[str, str]]) -> bool:

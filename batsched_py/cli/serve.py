@@ -17,8 +17,7 @@ from batsched_py.experiment import Actors, Choice, Scenario, Workloads
 
 if TYPE_CHECKING:
     from batsched_py.protocol.dialect import Dialect
-    from batsched_py.wire.conversation import Exchange
-    from batsched_py.wire.replay import Agreement, Difference
+    from batsched_py.wire.conversation import Agreement, Difference, Exchange
 
 
 #: Where a Batsim of this machine looks for its decision process.
@@ -196,8 +195,7 @@ def replay_command(
       batsched-py replay talk.jsonl --to batsim -p platform.xml -w workload.json
     """
     from batsched_py.protocol.dialects import spoken_in
-    from batsched_py.wire.conversation import read_conversation
-    from batsched_py.wire.replay import replay_to_decision
+    from batsched_py.wire.conversation import read_conversation, replay_to_decision
     from batsched_py.wire.sockets import AskingEnd
 
     conversation = read_conversation(recording)
@@ -221,7 +219,7 @@ def replay_command(
 
 def _simulate_again(conversation: list[Exchange], scenario: Scenario, dialect: Dialect) -> Agreement:
     from batsched_py.experiment.build import new_batsim, read_machine, read_workloads, words_of
-    from batsched_py.wire.replay import asked_for, replay_to_batsim
+    from batsched_py.wire.conversation import asked_for, replay_to_batsim
 
     _, asked = asked_for(conversation, dialect)
     if asked is not None:
@@ -234,7 +232,7 @@ def _simulate_again(conversation: list[Exchange], scenario: Scenario, dialect: D
 
 def _decide_again(conversation: list[Exchange], scheduler: Choice, dialect: Dialect) -> Agreement:
     from batsched_py.experiment.build import new_process
-    from batsched_py.wire.replay import replay_to_decision
+    from batsched_py.wire.conversation import replay_to_decision
 
     process = new_process(Actors(scheduler=scheduler))
     codec = dialect.codec()

@@ -189,11 +189,11 @@ def read_watts(properties: Mapping[str, str]) -> list[Watts] | None:
     """
     name = "wattage_per_state" if "wattage_per_state" in properties else "watt_per_state"
     text = properties.get(name)
-    return None if text is None else [_state(name, part) for part in text.split(",")]
+    return None if text is None else [_watts(name, part) for part in text.split(",")]
 
 
-def _state(name: str, text: str) -> Watts:
-    match [read_number(name, part) for part in text.split(":")]:
+def _watts(name: str, text: str) -> Watts:
+    match [read_power(name, part) for part in text.split(":")]:
         case [idle, full]:
             return idle, idle, full
         case [idle, epsilon, full]:
@@ -202,7 +202,7 @@ def _state(name: str, text: str) -> Watts:
             raise ValueError(f"{name} has {text.strip()!r} where it needs IDLE:FULL or IDLE:EPSILON:FULL")
 
 
-def read_number(name: str, text: str) -> float:
+def read_power(name: str, text: str) -> float:
     """A power in watts, as a property gives it."""
     try:
         watts = float(text)

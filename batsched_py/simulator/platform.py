@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, overload
 from msgspec import Struct, field
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.jobs import NODE_PROPERTIES, Host, read_number, read_watts
+from batsched_py.protocol.jobs import NODE_PROPERTIES, Host, read_power, read_watts
 from batsched_py.workload.swf.conventions import LOG_SPEED
 
 if TYPE_CHECKING:
@@ -331,7 +331,7 @@ def _check_speeds(host: PlatformHost) -> None:
 def _power_states(host: DeclaredHost) -> list[PowerState]:
     for name in ("wattage_off", "watt_off"):
         if name in host.properties:
-            read_number(name, host.properties[name])
+            read_power(name, host.properties[name])
     watts = read_watts(host.properties)
     if watts is None:
         return [PowerState(speed) for speed in host.speeds]

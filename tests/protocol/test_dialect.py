@@ -19,8 +19,13 @@ from batsched_py.protocol.events import Message, Settings
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulator.decision_side import RemoteProcess
 from batsched_py.simulator.setup import Setup
-from batsched_py.wire.conversation import ConversationFile, read_conversation, record
-from batsched_py.wire.replay import replay_to_batsim, replay_to_decision
+from batsched_py.wire.conversation import (
+    ConversationFile,
+    read_conversation,
+    record,
+    replay_to_batsim,
+    replay_to_decision,
+)
 from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
 from batsched_py.workload.batsim_json import read_batsim_json, write_batsim_json
 from tests.drive import platform, workload
