@@ -14,7 +14,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
-from batsched_py.campaign.execute import execute
+from batsched_py.campaign.executors import execute
 from batsched_py.campaign.plan_file import read_plan
 from batsched_py.campaign.run import Run, RunResult
 from batsched_py.campaign.store import Campaign, conduct, planned_campaign, runs_to_do

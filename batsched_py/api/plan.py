@@ -17,9 +17,8 @@ from batsched_py.api.log import FileName, Log
 from batsched_py.api.terminal import shown, somebody_looks, waiting
 from batsched_py.campaign import store
 from batsched_py.campaign.executors import executor_of
-from batsched_py.campaign.plan import BUILT_IN
+from batsched_py.campaign.plan import BUILT_IN, PlanText, PlanWords
 from batsched_py.campaign.plan_file import plan_of
-from batsched_py.campaign.plan_text import PlanText, PlanWords
 from batsched_py.campaign.prepare import prepared
 from batsched_py.campaign.run import RunResult, State
 from batsched_py.campaign.store import conduct, planned_campaign, runs_to_do

@@ -7,9 +7,8 @@ from typing import Any, get_args
 
 from msgspec.structs import asdict, replace
 
-from batsched_py.campaign.plan import PlanEntry
+from batsched_py.campaign.plan import PlanEntry, PlanText
 from batsched_py.campaign.plan_entries import PlannedPlugin
-from batsched_py.campaign.plan_text import PlanText
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice
 from batsched_py.schedulers import SCHEDULERS

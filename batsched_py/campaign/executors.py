@@ -1,24 +1,277 @@
-"""Where the runs of a campaign are executed, by name: here, or on a Dask cluster.
+"""Doing the runs of a campaign: one of them, many in processes of this machine, or many on a Dask cluster.
 
-Such a cluster is there, or a batch system starts its workers. They need this package with the same code, and
+A run is done in a folder of its own, which gets its name when all is done.
+
+A process pool of the standard library breaks when one of its processes is killed, and its processes go on
+when their parent is killed. Here each worker has a pipe of its own: when one dies, only its run is tried
+again, in a new worker; and workers stop when their parent is gone.
+
+A Dask cluster is there, or a batch system starts its workers. They need this package with the same code, and
 the files under the same paths, as on a shared file system. What a batch system wants to know (queue, project,
 walltime, memory) stands in the user's ``~/.config/dask/jobqueue.yaml``, as for every other use of Dask there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+import logging
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from datetime import UTC, datetime
+from multiprocessing import connection, get_context, parent_process
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Thread
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from batsched_py.errors import InputError, PeerVanished
+import batsched_py
+from batsched_py.blame import culprit
+from batsched_py.campaign.batsim import find_simulator
+from batsched_py.campaign.digest import code_of, digest_of_code, identity
+from batsched_py.campaign.folders import publish, remove_leftovers, workspace
+from batsched_py.campaign.plan import BATCH_SYSTEMS, BUILT_IN, EXECUTORS
+from batsched_py.campaign.results import is_result, simulate_into
+from batsched_py.campaign.run import (
+    WORK,
+    FileDigest,
+    Manifest,
+    Run,
+    RunResult,
+    State,
+    host_facts,
+    is_finished,
+    versions,
+)
+from batsched_py.errors import BatschedError, InputError, PeerVanished
+from batsched_py.experiment import Experiment
+from batsched_py.trust import trusting
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.run import Run, RunResult
     from batsched_py.campaign.store import Executor
 
 
-#: The batch systems that can start workers, with the class of dask-jobqueue for each.
-BATCH_SYSTEMS = {"slurm": "SLURMCluster", "oar": "OARCluster", "pbs": "PBSCluster"}
+def execute(run: Run) -> RunResult:
+    """Do a run. Whatever goes wrong in it is told, not raised, so that others go on."""
+    began = time.perf_counter()
+    error = None
+    with _warnings() as warnings:
+        try:
+            with trusting() if run.trusted else nullcontext():
+                _execute(run)
+        except BatschedError as fault:
+            error = str(fault)
+        except Exception as fault:
+            error = f"{type(fault).__name__}: {fault} ({culprit(fault)})"
+    return RunResult(
+        run=run,
+        state=State.DONE if error is None else State.FAILED,
+        folder=run.folder,
+        seconds=time.perf_counter() - began,
+        error=error,
+        warnings=warnings,
+    )
+
+
+@contextmanager
+def _warnings() -> Iterator[list[str]]:
+    """What this package warns of meanwhile, in place of its being printed by whatever process this is."""
+    logger = logging.getLogger(batsched_py.__name__)
+    messages: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    propagate, logger.propagate = logger.propagate, False
+    try:
+        yield messages
+    finally:
+        logger.propagate = propagate
+        logger.removeHandler(handler)
+
+
+def run_identity(experiment: Experiment, simulator: str, measures: Sequence[str] = ()) -> str:
+    """What tells a run from any other, here and now."""
+    who = BUILT_IN if simulator == BUILT_IN else str(find_simulator(simulator))
+    return identity(experiment, who, measures)
+
+
+def _execute(run: Run) -> None:
+    started = datetime.now(UTC)
+    simulator = None if run.simulator == BUILT_IN else find_simulator(run.simulator)
+    experiment = run.experiment
+    assert experiment is not None, "runs of a plan have one"
+    if run_identity(experiment, run.simulator, run.measures) != run.identity:
+        raise InputError("an input file or the code is not what it was when the campaign began; run it again")
+    if is_finished(run.folder, run.identity):
+        return
+    with workspace(Path(run.campaign) / WORK, run.name) as folder:
+        engine, seconds = simulate_into(folder, experiment, simulator, run.time_limit, run.measures)
+        Manifest(
+            run=run.name,
+            identity=run.identity,
+            axes=run.axes,
+            experiment=experiment,
+            command=run.command,
+            simulator=run.simulator if simulator is None else str(simulator),
+            engine=engine,
+            code=digest_of_code(experiment),
+            inputs=[FileDigest.of(Path(file), file) for file in (*experiment.files, *code_of(run.measures))],
+            results=[
+                FileDigest.of(file, file.name) for file in sorted(folder.iterdir()) if is_result(file.name)
+            ],
+            versions=versions(),
+            host=host_facts(),
+            started=started.isoformat(timespec="seconds"),
+            seconds={step: round(duration, 3) for step, duration in seconds.items()},
+        ).write(folder)
+        if not is_finished(run.folder, run.identity):
+            publish(folder, run.folder)
+
+
+#: A run whose worker died so many times is given up: it may be the reason, by the memory it takes.
+ATTEMPTS = 3
+
+#: How long a worker may take to clean up when it is stopped, in seconds.
+GRACE = 30.0
+
+#: How often :attr:`Processes.meanwhile` is called.
+SECONDS_BETWEEN_CALLS = 0.2
+
+#: Workers are forked from a process that has loaded what they need, so that they start at once.
+_CONTEXT = get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["batsched_py.campaign.preloaded"])
+
+
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Processes:
+    """So many workers, one for each core unless told otherwise."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        self._workers = workers or usable_cores()
+        self.meanwhile: Callable[[], None] | None = None
+        """Called now and then, to show the progress of all runs."""
+
+    def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
+        """Do all runs; tell of each as soon as it is done."""
+        waiting = deque((run, 1) for run in runs)
+        workers = [_Worker() for _ in range(min(self._workers, len(runs)))]
+        try:
+            while True:
+                for worker in workers:
+                    if worker.run is None and waiting:
+                        worker.give(*waiting.popleft())
+                busy = {worker.pipe: worker for worker in workers if worker.run is not None}
+                if not busy:
+                    return
+                for pipe in self._ready(list(busy)):
+                    worker = busy[pipe]
+                    result = worker.take()
+                    if result is not None:
+                        yield result
+                        continue
+                    workers[workers.index(worker)] = _Worker()
+                    assert worker.run is not None
+                    if worker.attempt < ATTEMPTS:
+                        waiting.appendleft((worker.run, worker.attempt + 1))
+                    else:
+                        error = f"its process died {ATTEMPTS} times: {worker.exit_reason()}"
+                        yield RunResult.failed(worker.run, error)
+        finally:
+            for worker in workers:
+                worker.stop()
+            for worker in workers:
+                worker.join()
+
+    def _ready(self, pipes: list[Connection]) -> list[Any]:
+        """Wait for those that have something to tell."""
+        while self.meanwhile is not None:
+            if ready := connection.wait(pipes, SECONDS_BETWEEN_CALLS):
+                return ready
+            self.meanwhile()
+        return connection.wait(pipes)
+
+
+class _Worker:
+    """A process that does one run after another, seen from its parent."""
+
+    def __init__(self) -> None:
+        self.pipe, end = _CONTEXT.Pipe()
+        self.run: Run | None = None
+        self.attempt = 0
+        self._process = _CONTEXT.Process(target=_work, args=(end,), daemon=True)
+        self._process.start()
+        end.close()
+
+    def give(self, run: Run, attempt: int) -> None:
+        """Let it do a run. If it is dead already, that shows when the result is taken."""
+        self.run, self.attempt = run, attempt
+        with suppress(BrokenPipeError):
+            self.pipe.send(run)
+
+    def take(self) -> RunResult | None:
+        """What came of its run, or nothing when the worker has died over it."""
+        try:
+            result: RunResult = self.pipe.recv()
+        except (EOFError, OSError):
+            return None
+        self.run = None
+        return result
+
+    def exit_reason(self) -> str:
+        """How it died."""
+        self._process.join()
+        code = self._process.exitcode or 0
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def stop(self) -> None:
+        """Ask it to clean up and end, or to end after its run if code that it calls drops the request."""
+        self._process.terminate()
+        self.pipe.close()
+
+    def join(self) -> None:
+        """Wait until it has ended, but not for ever."""
+        self._process.join(GRACE)
+        self._process.kill()
+        self._process.join()
+        if self.run is not None:
+            remove_leftovers(Path(self.run.campaign) / WORK, self.run.name)
+
+
+def _work(pipe: Connection) -> None:
+    """What a worker does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _stop)
+    Thread(target=_watch_parent, daemon=True).start()
+    with suppress(EOFError, OSError, _Stopped):
+        while True:
+            pipe.send(execute(pipe.recv()))
+
+
+class _Stopped(BaseException):
+    """The worker was told to end. A policy may raise :class:`SystemExit`, but not this."""
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise _Stopped
+
+
+def _watch_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    connection.wait([parent.sentinel])
+    os.kill(os.getpid(), signal.SIGTERM)
+
 
 #: How long to look for a cluster, in seconds.
 PATIENCE = 30.0
@@ -80,8 +333,6 @@ def _distributed() -> Any:
 
 
 def _run(cluster: Any, runs: Sequence[Run]) -> Iterator[RunResult]:
-    from batsched_py.campaign.execute import execute
-    from batsched_py.campaign.run import RunResult
 
     distributed = _distributed()
     try:
@@ -98,13 +349,8 @@ def _run(cluster: Any, runs: Sequence[Run]) -> Iterator[RunResult]:
             yield future.result() if fault is None else failed
 
 
-#: All of them: processes here, a Dask cluster that is there, or one that a batch system starts.
-EXECUTORS = ("processes", "dask", *BATCH_SYSTEMS)
-
-
 def executor_of(kind: str, address: str | None, workers: int | None) -> Executor:
     """The executor of this name, with the address of a Dask scheduler or so many workers."""
-    from batsched_py.campaign.processes import Processes, usable_cores
 
     if kind not in EXECUTORS:
         raise InputError(f"there is no executor {kind!r}; known are {', '.join(EXECUTORS)}")

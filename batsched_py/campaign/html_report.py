@@ -12,10 +12,9 @@ from batsched_py.analysis.report import LogFile, Report, recorded_subject, repla
 from batsched_py.analysis.report.series import Subject
 from batsched_py.analysis.runs.columns import repetitions
 from batsched_py.campaign.digest import digest_of_file
-from batsched_py.campaign.processes import usable_cores
+from batsched_py.campaign.executors import usable_cores
 from batsched_py.campaign.run import Manifest, RunResult, State
-from batsched_py.campaign.run_parts import is_population
-from batsched_py.campaign.store import Campaign
+from batsched_py.campaign.store import Campaign, is_population
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 from batsched_py.experiment.build import read_machine

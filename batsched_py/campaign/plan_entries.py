@@ -21,9 +21,16 @@ from msgspec.structs import replace
 from batsched_py import __version__
 from batsched_py.analysis.runs.columns import Column
 from batsched_py.campaign.digest import digest_of_file
-from batsched_py.campaign.plan import MOST_RUNS, LogSource, MissingLog, PlanEntry, PluginEntry, UnmadeLog
-from batsched_py.campaign.plan_text import KeyPath as KeyPath
-from batsched_py.campaign.plan_text import PlanText
+from batsched_py.campaign.plan import (
+    MOST_RUNS,
+    KeyPath,
+    LogSource,
+    MissingLog,
+    PlanEntry,
+    PlanText,
+    PluginEntry,
+    UnmadeLog,
+)
 from batsched_py.campaign.prepare import InputFiles, parts_of
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Scenario, Workloads

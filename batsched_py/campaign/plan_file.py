@@ -10,10 +10,11 @@ Where all of them set this option themselves or have none, there is nothing to r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
+from math import prod
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
@@ -30,13 +31,19 @@ from batsched_py.campaign.plan import (
     TABLES,
     Exclusion,
     Plan,
+    PlanText,
     usual_folder,
 )
 from batsched_py.campaign.plan_entries import Entries, PlannedPlugin, as_list, compose
-from batsched_py.campaign.plan_text import PlanText
 from batsched_py.campaign.prepare import inputs_of
 from batsched_py.campaign.run import Run
+from batsched_py.experiment import Workloads
 from batsched_py.trust import code_named_in
+
+#: The place of a run: its choice on each axis.
+Axes = dict[str, str]
+
+Entry = TypeVar("Entry")
 
 
 class _File(Struct, forbid_unknown_fields=True):
@@ -142,69 +149,67 @@ class _Reader:
             self._fail(("baseline",), f"no run has the {baseline.axis} {baseline.name!r}")
 
     def _cross(self, content: _File) -> Iterator[Run]:
-        """All runs, before any is excluded."""
+        """All runs, before any is excluded: each entry of a table with each of the others."""
         for table in TABLES.values():
             self._check_names(table, getattr(content, table))
-        if len({f"{load:g}" for load in content.loads}) != len(content.loads):
-            self._fail(("loads",), "a load is given twice")
-        logs = {
-            name: self._entries.cut(name, self._entries.log(name, entry), content.parts, content.loads)
-            for name, entry in content.logs.items()
-        }
-        platforms = {name: self._entries.platform(name, entry) for name, entry in content.platforms.items()}
-        schedulers = {
-            name: self._entries.scheduler(name, entry) for name, entry in content.schedulers.items()
-        }
-        deciding = self._deciding(schedulers, content.allocators)
-        users = {name: self._entries.users(name, entry) for name, entry in (content.users or {}).items()}
-        for name, entry in schedulers.items():
-            if users and entry.is_of_pybatsim:
-                self._fail(("schedulers", name), "a scheduler of PyBatsim decides without [users]")
+        logs = self._logs(content)
+        platforms = _placed("platform", content.platforms, self._entries.platform)
+        schedulers = self._schedulers(content)
+        users = _placed("users", content.users or {}, self._entries.users)
+        for axes, scheduler in schedulers:
+            if users and scheduler.is_of_pybatsim:
+                self._fail(
+                    ("schedulers", axes["scheduler"]), "a scheduler of PyBatsim decides without [users]"
+                )
         seeds = self._seeds(content)
-        variants = [({"log": name} | axes, log) for name, cut in logs.items() for axes, log in cut]
-        size = len(variants) * len(platforms) * len(deciding) * max(1, len(users)) * max(1, len(seeds))
+        submitting: list[tuple[Axes, PlannedPlugin | None]] = [*users] or [({}, None)]
+        crossed = logs, platforms, schedulers, submitting
+        size = prod(len(entries) for entries in crossed) * max(1, len(seeds))
         if size > MOST_RUNS:
             self._fail((), f"asks for {size} runs; {MOST_RUNS} are the most")
-        seeded = False
-        for (place, log), platform, (chosen_axes, scheduler), who in product(
-            variants, platforms, deciding, users or [None]
-        ):
-            axes = {**place, "platform": platform, **chosen_axes}
-            if who is not None:
-                axes["users"] = who
-            actors = scheduler, None if who is None else users[who]
-            random = any(each is not None and each.random for each in actors)
-            seeded |= random
-            for seed in seeds if seeds and random else [None]:
-                chosen = axes | ({} if seed is None else {"seed": str(seed)})
-                yield Run(
-                    name="_".join(axis * (axis in NUMBERED) + name for axis, name in chosen.items()),
-                    axes=chosen,
-                    experiment=compose(log, platforms[platform], *actors, seed),
-                )
-        if seeds and not seeded and self._entries.all_here:
+        if seeds and self._entries.all_here and not any(each.random for _, each in [*schedulers, *users]):
             key = "seeds" if content.seeds is not None else "repetitions"
             self._fail(
                 (key,), "no option `seed` is left open in this plan, so all repetitions would be the same"
             )
+        for (place, log), (where, platform), (how, scheduler), (who, behaviour) in product(*crossed):
+            random = scheduler.random or (behaviour is not None and behaviour.random)
+            for seed in seeds if seeds and random else [None]:
+                axes = place | where | how | who | ({} if seed is None else {"seed": str(seed)})
+                yield Run(
+                    name="_".join(axis * (axis in NUMBERED) + name for axis, name in axes.items()),
+                    axes=axes,
+                    experiment=compose(log, platform, scheduler, behaviour, seed),
+                )
 
-    def _deciding(
-        self, schedulers: Mapping[str, PlannedPlugin], table: Mapping[str, Any] | None
-    ) -> list[tuple[dict[str, str], PlannedPlugin]]:
-        """The schedulers, each with each of the allocators if there are any, and their places on the axes."""
+    def _logs(self, content: _File) -> list[tuple[Axes, Workloads]]:
+        """The logs in their parts and with their loads."""
+        if len({f"{load:g}" for load in content.loads}) != len(content.loads):
+            self._fail(("loads",), "a load is given twice")
+        return [
+            ({"log": name} | axes, log)
+            for name, entry in content.logs.items()
+            for axes, log in self._entries.cut(
+                name, self._entries.log(name, entry), content.parts, content.loads
+            )
+        ]
+
+    def _schedulers(self, content: _File) -> list[tuple[Axes, PlannedPlugin]]:
+        """The schedulers, each with each of the allocators if there are any."""
+        schedulers = _placed("scheduler", content.schedulers, self._entries.scheduler)
         allocators = {
             name: self._entries.allocator(name, options)
-            for name, options in read_allocators(self._text, table).items()
+            for name, options in read_allocators(self._text, content.allocators).items()
         }
         if not allocators:
-            return [({"scheduler": name}, planned) for name, planned in schedulers.items()]
+            return schedulers
         return [
             (
-                {"scheduler": name, "allocator": allocator},
-                allocating(self._text, planned, options, (name, allocator)),
+                axes | {"allocator": name},
+                allocating(self._text, scheduler, options, (axes["scheduler"], name)),
             )
-            for name, planned in schedulers.items()
-            for allocator, options in allocators.items()
+            for axes, scheduler in schedulers
+            for name, options in allocators.items()
         ]
 
     def _check_names(self, table: str, entries: Mapping[str, Any] | None) -> None:
@@ -254,6 +259,13 @@ class _Reader:
                     self._fail(("exclude", number, axis), f"no run has the {axis} {value!r}")
         if not excluded:
             self._fail(("exclude", number), "excludes nothing")
+
+
+def _placed(
+    axis: str, table: Mapping[str, Any], read: Callable[[str, Any], Entry]
+) -> list[tuple[Axes, Entry]]:
+    """The entries of a table, each with its place on an axis."""
+    return [({axis: name}, read(name, content)) for name, content in table.items()]
 
 
 def _matches(run: Run, wanted: Mapping[str, Sequence[str]]) -> bool:

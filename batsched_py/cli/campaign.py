@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from batsched_py.api.terminal import say, waiting
-from batsched_py.campaign.executors import EXECUTORS, executor_of
-from batsched_py.campaign.plan import BUILT_IN, MissingLog, usual_folder
+from batsched_py.campaign.plan import BUILT_IN, EXECUTORS, MissingLog, PlanText, usual_folder
 from batsched_py.cli.options import FILE, FOLDER, PATH, SECONDS, Decorator, option, print_json
 from batsched_py.errors import InputError
 from batsched_py.protocol.shown import harmless
@@ -146,6 +145,7 @@ def run_command(
       batsched-py campaign run examples/plans/sample.toml --executor slurm -j 32
     """
     from batsched_py.analysis.runs.tables import tables_of
+    from batsched_py.campaign.executors import executor_of
     from batsched_py.campaign.plan_file import read_plan
     from batsched_py.campaign.prepare import prepared
     from batsched_py.campaign.run import State
@@ -377,8 +377,6 @@ def _agrees(log: MissingLog) -> bool:
 
 
 def _usual_folder(plan_file: Path, simulator: str = BUILT_IN) -> Path:
-    from batsched_py.campaign.plan_text import PlanText
-
     return usual_folder(plan_file, PlanText.read(plan_file).name, simulator)
 
 

@@ -42,7 +42,7 @@ def with_live_view(
     results: Iterable[RunResult], campaign: Campaign, runs: Sequence[Run], executor: Executor
 ) -> Iterator[RunResult]:
     """What is done, while the terminal shows how far all is."""
-    from batsched_py.campaign.processes import Processes
+    from batsched_py.campaign.executors import Processes
 
     if not isinstance(executor, Processes):
         raise InputError("--live is for runs that are executed here, by --executor processes")

@@ -16,8 +16,16 @@ from batsched_py.api.log import FileName, Log
 from batsched_py.engines import new_simulation
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario
-from batsched_py.experiment.build import NOTHING_GIVEN, new_setup, observed, read_machine, with_needs
-from batsched_py.experiment.outside import failure_rule, outlook_of, with_failure_rule
+from batsched_py.experiment.build import (
+    NOTHING_GIVEN,
+    failure_rule,
+    new_setup,
+    observed,
+    outlook_of,
+    read_machine,
+    with_failure_rule,
+    with_needs,
+)
 from batsched_py.experiment.value import Failures, OnFailure, OutsideFiles
 from batsched_py.gym.rewards import Reward, reward_of
 from batsched_py.gym.tasks import Task

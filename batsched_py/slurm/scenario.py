@@ -12,7 +12,7 @@ import msgspec
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import replace
 
-from batsched_py.campaign.plan_text import to_toml
+from batsched_py.campaign.plan import to_toml
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import compact
 from batsched_py.protocol.jobs import Job

@@ -143,7 +143,7 @@ def test_a_log_of_unknown_origin_is_to_be_saved_first(log: bp.Log) -> None:
 
 
 def test_what_is_written_is_read_again() -> None:
-    from batsched_py.campaign.plan_text import to_toml
+    from batsched_py.campaign.plan import to_toml
 
     content = {
         "title": 'a "quoted" \\ text\nof two lines \u00e9\U0001f600\x7f',

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from batsched_py.campaign import batsim
 from batsched_py.campaign.batsim import find_simulator
-from batsched_py.campaign.execute import execute
+from batsched_py.campaign.executors import execute
 from batsched_py.campaign.run import Manifest, Run
 from batsched_py.errors import InputError
 from tests.campaigns import RESULTS, to_do

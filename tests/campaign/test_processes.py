@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from batsched_py.campaign import processes
-from batsched_py.campaign.processes import ATTEMPTS, Processes
+from batsched_py.campaign import executors
+from batsched_py.campaign.executors import ATTEMPTS, Processes
 from batsched_py.cli.main import batsched_py
 from tests.campaigns import conducted, kill, manifests, results, to_do, wait_until, workers
 from tests.processes import PATIENCE, call, start
@@ -150,7 +150,7 @@ def test_a_worker_whose_policy_drops_the_request_to_stop_ends_after_its_run(fold
     plan = folder / "plan.toml"
     plan.write_text(plan.read_text().replace("fcfs = {}", 'fcfs = { name = "policies.py:Deaf" }'))
     deaf = to_do(folder)[0]
-    worker = processes._Worker()
+    worker = executors._Worker()
     worker.give(deaf, 1)
     wait_until((folder / "begun").exists, "the policy has begun")
     worker.stop()

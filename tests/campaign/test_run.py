@@ -13,7 +13,7 @@ from msgspec import structs
 
 from batsched_py import native
 from batsched_py.campaign import results
-from batsched_py.campaign.execute import execute
+from batsched_py.campaign.executors import execute
 from batsched_py.campaign.run import Run
 from tests.processes import COMMAND, PATIENCE, environment
 

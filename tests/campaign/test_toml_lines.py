@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from batsched_py.campaign.plan_text import KeyPath, line_of
+from batsched_py.campaign.plan import KeyPath, line_of
 
 TEXT = """\
 # a comment = with an equals sign

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from batsched_py import native
-from batsched_py.campaign.execute import execute
+from batsched_py.campaign.executors import execute
 from batsched_py.campaign.plan_file import read_plan
 from batsched_py.campaign.store import planned_campaign
 from batsched_py.cli.main import batsched_py
