@@ -95,6 +95,9 @@ def validate_command(
                  resize      changes of the hosts of a job fit together (PREFIX_resizes.csv)
     With -w      lost, invented, workload
                              every job is there, as the workload describes it, and no other
+                 profile     jobs ran as long as their profiles say, and those stopped by their
+                             walltimes needed longer; not of jobs that communicate or wait for
+                             messages, and of jobs that compute with --hosts or -p only
                  dependency  no job starts before what it waits for has happened
                  array       no array runs more tasks at once than it may
                  sizes       a moldable job has one of the sizes that it gives

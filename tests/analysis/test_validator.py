@@ -14,10 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py.analysis.schedule import read_schedule
-from batsched_py.analysis.validator import validate
+from batsched_py.analysis.validator import Facts, validate
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.profiles import Composed, Delay, HomogeneousTotal
+from batsched_py.protocol.profiles import (
+    Composed,
+    Delay,
+    Homogeneous,
+    HomogeneousTotal,
+    Parallel,
+    Profile,
+    Receive,
+)
 from batsched_py.simulator.platform import read_platform
 from batsched_py.testing import JobSpec
 from batsched_py.testing.strategies import workloads
@@ -172,6 +180,17 @@ def failed(schedule: pd.DataFrame) -> pd.DataFrame:
     return schedule
 
 
+def stopped(job: str, start: float, ran: float) -> Change:
+    """A job is said to have been stopped by its walltime."""
+
+    def change(schedule: pd.DataFrame) -> pd.DataFrame:
+        schedule = times(job, start, ran)(schedule)
+        schedule.loc[job, ["success", "final_state"]] = [0, "COMPLETED_WALLTIME_REACHED"]
+        return schedule
+
+    return change
+
+
 def with_another(name: str) -> Change:
     """The row of c is there again, under this name."""
     return lambda schedule: pd.concat([schedule, schedule.loc[["c"]].assign(job_id=name)])
@@ -206,6 +225,8 @@ def with_another(name: str) -> Change:
         ("workload", ("w0!a",), field("a", "requested_time", -1.0)),
         ("workload", ("w0!a",), field("a", "profile", "pb")),
         ("workload", ("w0!a",), failed),
+        ("profile", ("w0!a",), times("a", 0, 9.9)),
+        ("profile", ("w0!d",), stopped("d", 3, 1)),
     ],
 )
 def test_a_broken_rule_is_named(tmp_path: Path, rule: str, jobs: tuple[str, ...], change: Change) -> None:
@@ -256,6 +277,32 @@ def test_a_sequence_returns_what_its_first_failing_part_returns(tmp_path: Path) 
     assert [violation.text for violation in validate(example(tmp_path), HOSTS, [workload])] == [
         "job w0!a ends COMPLETED_SUCCESSFULLY, but its profile returns 3"
     ]
+
+
+@pytest.mark.parametrize(
+    ("profile", "rules"),
+    [
+        (Homogeneous(20e9), []),
+        (Homogeneous(19e9), ["profile"]),
+        (Homogeneous(19e9, bytes_sent=1), []),
+        (HomogeneousTotal(60e9), []),
+        (HomogeneousTotal(61e9), ["profile"]),
+        (Parallel((40e9, 10e9, 10e9), (0.0,) * 9), []),
+        (Parallel((20e9, 10e9, 10e9), (0.0,) * 9), ["profile"]),
+        (Composed(("part",), repeat=2), []),
+        (Composed(("part",), repeat=3), ["profile"]),
+        (Receive(), []),
+    ],
+)
+def test_a_job_that_computes_runs_as_long_as_its_hosts_need(
+    tmp_path: Path, profile: Profile, rules: list[str]
+) -> None:
+    """Job a runs for 10 s; the first of its three hosts is twice as fast as the others."""
+    workload = workload_of([A, B, C, D])
+    workload.profiles |= {"pa": profile, "part": Homogeneous(10e9)}
+    facts = Facts(speeds=[4e9, 2e9, 2e9, 2e9])
+    found = validate(example(tmp_path), HOSTS, [workload], facts=facts)
+    assert [violation.rule for violation in found] == rules
 
 
 def test_jobs_registered_under_other_names_are_not_looked_for_in_the_workloads(tmp_path: Path) -> None:

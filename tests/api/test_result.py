@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from batsched_py.analysis.plots.figures import KINDS, RunsKind
 from batsched_py.analysis.plots.style import Look
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
+from tests.processes import call_here
 
 SAMPLE = Path(__file__).parents[2] / "workloads" / "sample.swf"
 
@@ -164,3 +166,23 @@ def test_files_that_were_exported_are_there_already(log: bp.Log, tmp_path: Path)
     result = bp.simulate(log, "easy", export=tmp_path / "out")
     with pytest.raises(InputError, match="are written already"):
         result.save(tmp_path / "other")
+
+
+@pytest.mark.parametrize("scheduler", ["easy", "capped(easy)"])
+def test_python_finds_the_violations_that_the_command_finds(scheduler: str, tmp_path: Path) -> None:
+    """EASY takes no notice of the cap."""
+    power60 = Path(__file__).parents[1] / "data" / "golden" / "power60_sleeper"
+    cap, closures = tmp_path / "cap.csv", tmp_path / "closures.csv"
+    cap.write_text("time,value\n0,1300\n2000,1100\n4000,1500\n")
+    closures.write_text("start,end,hosts\n3000,4000,0-3\n")
+    workload, platform = str(power60 / "power60.json"), str(power60 / "power8.xml")
+    outside = {"power_cap": str(cap), "closures": str(closures)}
+    prefix = f"{tmp_path}/out"
+    result = bp.simulate(workload, scheduler, platform=platform, energy=True, export=prefix, **outside)
+    found = Counter(violation.rule for violation in result.validate())
+    assert ("power" in found) == (scheduler == "easy")
+    given = ["-w", workload, "-p", platform, "--power-cap", str(cap), "--closures", str(closures)]
+    code, said, _ = call_here(["validate", f"{prefix}_jobs.csv", *given])
+    assert code == bool(found)
+    counts = ", ".join(f"{rule}: {count}" for rule, count in sorted(found.items()))
+    assert said.splitlines()[-1] == (counts or f"{prefix}_jobs.csv: 60 jobs, no violation")
