@@ -32,7 +32,7 @@ from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import JobState, as_told, to_tick
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.simulator.decision_side import Decides, DecisionSide
+from batsched_py.simulator.decision_side import Decides
 from batsched_py.simulator.outputs import Outputs, Results
 from batsched_py.simulator.setup import Setup
 from batsched_py.simulator.world import World
@@ -88,8 +88,8 @@ class Batsim:
 
     # --- the loop --------------------------------------------------------------------------------
 
-    def instants(self, side: DecisionSide) -> Generator[float, list[Effect], None]:
-        """Go through the simulation with a decision side that shares the ledger.
+    def instants(self, process: DecisionProcess) -> Generator[float, list[Effect], None]:
+        """Go through the simulation with a decision process that shares the ledger.
 
         This stops at each instant at which something is to be decided, when all of the instant has happened
         and was told, and is sent what was decided::
@@ -100,9 +100,9 @@ class Batsim:
                 now = instants.send(process.decide(now))
         """
         world, agenda = self._world, self._agenda
-        world.listener = side
+        world.listener = process
         world.begin()
-        side.join(world.begins, world.ledger)
+        process.join(world.begins, world.ledger)
         effects = yield 0.0
         self._happen_at_the_beginning()
         self._carry_out(effects)
@@ -111,7 +111,7 @@ class Batsim:
             if effects or now > agenda.clock:
                 self._carry_out(effects)
         self._check_end()
-        side.happened(ev.SimulationEnds(time=agenda.now))
+        process.happened(ev.SimulationEnds(time=agenda.now))
         world.end()
 
     def _happen_at_the_beginning(self) -> None:

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 from batsched_py.errors import PeerFailed
-from batsched_py.ledger.ledger import Effect, Ledger
+from batsched_py.ledger.ledger import Ledger
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4
@@ -29,16 +29,6 @@ class Listener(Protocol):
 
     def happened(self, event: ev.Event) -> None:
         """Anything else has happened."""
-
-
-class DecisionSide(Listener, Protocol):
-    """A decision process in this process."""
-
-    def join(self, begins: ev.SimulationBegins, ledger: Ledger) -> None:
-        """A simulation is about to begin, of which this is the ledger."""
-
-    def decide(self, now: float) -> list[Effect]:
-        """What is to be done now that all this has happened; it is in the ledger already."""
 
 
 class Decides(Protocol):

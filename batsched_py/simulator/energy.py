@@ -27,23 +27,18 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.machines import Machines
-from batsched_py.simulator.outputs import Outputs, Results
+from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import PlatformHost
 
 if TYPE_CHECKING:
     from batsched_py.simulator.runner import Runner
     from batsched_py.simulator.world import Context
 
-#: Is told from when to when how many watts were drawn by all hosts.
-OnDrawn = Callable[[float, float, float], None]
-
 
 class Meter:
     """Joules drawn so far, by each host and by all together."""
 
-    def __init__(
-        self, hosts: Sequence[PlatformHost], agenda: Agenda, on_drawn: OnDrawn | None = None
-    ) -> None:
+    def __init__(self, hosts: Sequence[PlatformHost], agenda: Agenda, bill: Bill) -> None:
         for host in hosts:
             if not host.has_power:
                 raise InputError(
@@ -51,9 +46,9 @@ class Meter:
                     "wattage_per_state in the platform file, or leave out --energy"
                 )
         self._agenda = agenda
-        self._on_drawn = on_drawn
-        self._told = 0.0
-        """Until when it was told what was drawn."""
+        self._bill = bill
+        self._billed = 0.0
+        """Until when the bill has what was drawn."""
         self._states = [host.pstates[host.pstate] for host in hosts]
         self._loads = [0.0] * len(hosts)
         self._watts = [state.watts(0.0) for state in self._states]
@@ -86,17 +81,16 @@ class Meter:
         self._joules[host] += before * (now - self._since[host])
         self._since[host] = now
         self._watts[host] = watts
-        self.tell_drawn()
+        self.bill_drawn()
         self._all_joules = self.total()
         self._all_since = now
         self._all_watts += watts - before
 
-    def tell_drawn(self) -> None:
-        """Tell what was drawn since this was last told."""
-        if self._on_drawn is not None:
-            now = self._agenda.clock
-            self._on_drawn(self._told, now, self._all_watts)
-            self._told = now
+    def bill_drawn(self) -> None:
+        """Put on the bill what was drawn since this was last done."""
+        now = self._agenda.clock
+        self._bill.draw(self._billed, now, self._all_watts)
+        self._billed = now
 
     def total(self) -> float:
         """Joules that all hosts have drawn."""
@@ -147,9 +141,9 @@ class Bill:
         for account in self._accounts:
             account.counted = account.total
 
-    def complete(self, results: Results) -> None:
-        """Put the sums into the results."""
-        results.bill = {account.name: account.counted for account in self._accounts}
+    def sums(self) -> dict[str, float]:
+        """What is to be paid in the end, by name."""
+        return {account.name: account.counted for account in self._accounts}
 
 
 def write_outside(known: Known, outputs: Outputs, end: float) -> None:
@@ -190,9 +184,9 @@ class MachineStateTrace:
 class EnergyTrace:
     """The energy at starts and ends of jobs and at changes of power states, in ``consumed_energy.csv``."""
 
-    def __init__(self, meter: Meter, agenda: Agenda, outputs: Outputs, bill: Bill | None = None) -> None:
-        self.meter = meter
-        self.bill = bill
+    def __init__(self, hosts: Sequence[PlatformHost], agenda: Agenda, outputs: Outputs, known: Known) -> None:
+        self.bill = Bill(known)
+        self.meter = Meter(hosts, agenda, self.bill)
         self._agenda = agenda
         self._write = outputs.open("consumed_energy", ENERGY_HEADER)
         self._before = (0.0, 0.0)
@@ -218,9 +212,8 @@ class EnergyTrace:
     def job_ends(self, hosts: HostSet) -> float:
         """A job has left its hosts; what they have drawn until now."""
         self._last_end = self._row("e")
-        if self.bill is not None:
-            self.meter.tell_drawn()
-            self.bill.job_ends()
+        self.meter.bill_drawn()
+        self.bill.job_ends()
         return self.meter.drawn_by(hosts)
 
     def job_resizes(self, taken: HostSet, left: HostSet) -> float:
@@ -238,20 +231,6 @@ class EnergyTrace:
         power = f"{(joules - before) / (now - time):g}" if now - time >= LEAST_INTERVAL else "NA"
         self._write(f"{now:g},{joules:g},{kind},{self.meter.least_watts:g},{power}\n")
         return joules
-
-
-class PowerStateTrace:
-    """The changes of power states, in ``pstate_changes.csv``."""
-
-    def __init__(self, hosts: Sequence[PlatformHost], agenda: Agenda, outputs: Outputs) -> None:
-        self._agenda = agenda
-        self._write = outputs.open("pstate_changes", POWER_STATES_HEADER)
-        for pstate in sorted({host.pstate for host in hosts}):
-            self.row(HostSet.of(host.id for host in hosts if host.pstate == pstate), pstate)
-
-    def row(self, hosts: HostSet, pstate: int) -> None:
-        """Hosts are in a power state now; -1 and -2 are on the way to a computing or sleeping one."""
-        self._write(f"{self._agenda.clock:g},{hosts},{pstate}\n")
 
 
 #: What the trace of power states calls the way to a computing state, and to a sleeping one.
@@ -272,7 +251,7 @@ class Request(Struct, eq=False):
 
 
 class Power:
-    """The hosts' power states, and the requests to change them.
+    """The hosts' power states, and the requests to change them; changes stand in ``pstate_changes.csv``.
 
     From one computing state to another a host changes at once. To fall asleep or wake up it passes through a
     state of its own for this, in which it executes one flop. Where messages take time, each host then says
@@ -293,7 +272,7 @@ class Power:
         self._energy_trace = energy
         self._meter = energy.meter
         self._state_trace = context.states
-        self._pstate_trace = PowerStateTrace(context.hosts, context.agenda, context.outputs)
+        self._write = context.outputs.open("pstate_changes", POWER_STATES_HEADER)
         self._results = context.outputs.results
         self._runner = runner
         self._tell = tell
@@ -304,13 +283,19 @@ class Power:
             for state in (HostState.SLEEPING, HostState.SWITCHING_ON, HostState.SWITCHING_OFF)
         }
         """The hosts that sleep or are on their way, also while they are unavailable."""
+        for pstate in sorted(set(self._pstates)):
+            self._row(HostSet.of(host.id for host in context.hosts if host.pstate == pstate), pstate)
+
+    def _row(self, hosts: HostSet, pstate: int) -> None:
+        """Hosts are in a power state now; -1 and -2 are on the way to a computing or sleeping one."""
+        self._write(f"{self._agenda.clock:g},{hosts},{pstate}\n")
 
     def request(self, decision: SetHostsState) -> None:
         """Begin to put hosts into a power state."""
         hosts, pstate = decision.hosts, decision.pstate
         first = self._hosts[next(iter(hosts))]
         self._energy_trace.power_states_change()
-        self._pstate_trace.row(hosts, FALLING_ASLEEP if pstate in first.sleep_states else WAKING)
+        self._row(hosts, FALLING_ASLEEP if pstate in first.sleep_states else WAKING)
         self._results.nb_grouped_switches += 1
         self._results.nb_machine_switches += len(hosts)
         request = Request(hosts, pstate, hosts.mask)
@@ -332,7 +317,7 @@ class Power:
         if turned_off := hosts & self._machines.away[HostState.SLEEPING]:
             raise RuleBroken(f"hosts {turned_off} were turned off; they have to be turned on")
         self._energy_trace.power_states_change()
-        self._pstate_trace.row(hosts, pstate)
+        self._row(hosts, pstate)
         for host in hosts:
             self._put(host, pstate)
         self._tell(HostsPStateChanged(hosts, pstate))
@@ -389,7 +374,7 @@ class Power:
         request.left &= ~hosts.mask
         if request.left:
             return
-        self._pstate_trace.row(request.hosts, request.pstate)
+        self._row(request.hosts, request.pstate)
         self._energy_trace.power_states_change()
         if trace_states and self._state_trace is not None:
             self._state_trace.row()

@@ -82,13 +82,9 @@ class Procedures:
     def clean(self, then: Callable[[], None]) -> None:
         """Do something when the hosts of a job that has ended are clean."""
         if self._cleaning_time:
-            self._agenda.at(self._agenda.clock + self._cleaning_time, _do, then)
+            self._agenda.at(self._agenda.clock + self._cleaning_time, lambda _: then())
         else:
             then()
-
-
-def _do(action: Callable[[], None]) -> None:
-    action()
 
 
 #: A storage host may be given less computation than this.

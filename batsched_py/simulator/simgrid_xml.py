@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from batsched_py.errors import InputError
 from batsched_py.input_files import read_input
 from batsched_py.protocol.shown import shown
+from batsched_py.simulator.network.zones import quantity
 from batsched_py.simulator.platform import MOST_HOSTS, Platform, PlatformHost
 
 
@@ -57,7 +58,6 @@ _UNITS = (
     | {f"{prefix}f": 1000.0**power for prefix, power in _PREFIXES.items()}
     | {f"{prefix}flops": 1000.0**power for prefix, power in _LONG_PREFIXES.items()}
 )
-_SPEED = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)")
 _GROUP = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 
 #: How deep zones may be nested; platforms of real machines need five.
@@ -107,11 +107,9 @@ def parse_speed(text: str) -> float:
     >>> parse_speed("2.5Gf"), parse_speed("1e-9Mf"), parse_speed("100")
     (2500000000.0, 0.001, 100.0)
     """
-    match = _SPEED.fullmatch(text.strip())
-    scale = _UNITS.get(match[2]) if match else None
-    if match is None or scale is None:
+    speed = quantity(text, _UNITS)
+    if speed is None:
         raise ValueError(f"{text.strip()!r} is not a speed like '1Gf' or '98.095Mf'")
-    speed = float(match[1]) * scale
     if not isfinite(speed):
         raise ValueError(f"speed {text.strip()!r} is too large")
     return speed
@@ -177,7 +175,7 @@ def _inside(zone: ElementTree.Element, outer: dict[str, str], depth: int = 0) ->
             case "zone" | "AS":
                 yield from _inside(element, zone_properties, depth + 1)
             case "host" | "peer":
-                yield _host(element, _required(element, "id"), _properties(element), zone_properties)
+                yield _host(element, required(element, "id"), _properties(element), zone_properties)
             case "cluster":
                 properties = _properties(element)
                 yield from _hosts_in_bulk(element, properties, zone_properties | properties)
@@ -195,9 +193,9 @@ def _inside(zone: ElementTree.Element, outer: dict[str, str], depth: int = 0) ->
 def _hosts_in_bulk(
     element: ElementTree.Element, properties: dict[str, str], zone_properties: dict[str, str]
 ) -> Iterator[DeclaredHost]:
-    prefix, suffix = _required(element, "prefix"), _required(element, "suffix")
+    prefix, suffix = required(element, "prefix"), required(element, "suffix")
     try:
-        numbers = parse_radical(_required(element, "radical"))
+        numbers = parse_radical(required(element, "radical"))
     except ValueError as error:
         raise ValueError(f"{element.tag} {element.get('id')!r}: {error}") from None
     first = _host(element, f"{prefix}{numbers[0]}{suffix}", properties, zone_properties)
@@ -212,7 +210,7 @@ def _host(
     try:
         if profile is not None:
             raise ValueError(f"{profile} would change it with time, which is not simulated; remove it")
-        speeds = [parse_speed(speed) for speed in _required(element, "speed").split(",")]
+        speeds = [parse_speed(speed) for speed in required(element, "speed").split(",")]
         pstate = _count(element, "pstate", 0)
         if pstate >= len(speeds):
             raise ValueError(f"it begins in pstate {pstate} but has {len(speeds)} speeds")
@@ -225,10 +223,11 @@ def _host(
 
 
 def _properties(element: ElementTree.Element) -> dict[str, str]:
-    return {_required(prop, "id"): _required(prop, "value") for prop in element.findall("prop")}
+    return {required(prop, "id"): required(prop, "value") for prop in element.findall("prop")}
 
 
-def _required(element: ElementTree.Element, attribute: str) -> str:
+def required(element: ElementTree.Element, attribute: str) -> str:
+    """An attribute that must be there."""
     value = element.get(attribute)
     if value is None:
         raise ValueError(f"<{element.tag}> {element.get('id', '')!r} lacks its attribute {attribute!r}")

@@ -18,7 +18,7 @@ from batsched_py.protocol.jobs import HostState, Job, JobState, as_told
 from batsched_py.simulator.agenda import Agenda, Outside, Submitter
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.decision_side import Listener, Messenger
-from batsched_py.simulator.energy import Bill, EnergyTrace, MachineStateTrace, Meter, Power, write_outside
+from batsched_py.simulator.energy import EnergyTrace, MachineStateTrace, Power, write_outside
 from batsched_py.simulator.execution import Execution, PlainJobs
 from batsched_py.simulator.machines import Machines, SharedMachines
 from batsched_py.simulator.network.routing import Network
@@ -60,7 +60,7 @@ def context_of(setup: Setup, outputs: Outputs) -> Context:
         agenda,
         machines,
         outputs,
-        _energy_trace(setup, hosts, agenda, outputs) if setup.energy else None,
+        EnergyTrace(hosts, agenda, outputs, setup.known) if setup.energy else None,
         MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None,
         setup.network,
         Record(hosts, len(platform.storages), agenda, outputs) if outputs.links else None,
@@ -68,14 +68,6 @@ def context_of(setup: Setup, outputs: Outputs) -> Context:
         if outputs.schedule_trace
         else None,
     )
-
-
-def _energy_trace(
-    setup: Setup, hosts: Sequence[PlatformHost], agenda: Agenda, outputs: Outputs
-) -> EnergyTrace:
-    bill = None if setup.known is NOTHING_KNOWN else Bill(setup.known)
-    meter = Meter(hosts, agenda, None if bill is None else bill.draw)
-    return EnergyTrace(meter, agenda, outputs, bill)
 
 
 #: Batsim stretches shorter waits for a call to this.
@@ -125,14 +117,14 @@ class World:
         """Set everything going."""
         setup, agenda = self._setup, self.agenda
         if setup.workloads:
-            submitter = Submitter(
-                setup.workloads, agenda, self._submit, self._no_more_static_jobs, self._send_from_master
-            )
+            done = partial(self._tell_of, ev.NoMoreStaticJobs)
+            submitter = Submitter(setup.workloads, agenda, self._submit, done, self._send_from_master)
             self.ledger.is_to_come = submitter.is_to_come
             if self._energy is not None and submitter.first is not None:
                 agenda.at(submitter.first, self._energy.first_submission)
         if setup.events:
-            Outside(setup.events, self.machines.count, agenda, self._occur, self._no_more_external_events)
+            done = partial(self._tell_of, ev.NoMoreExternalEvents)
+            Outside(setup.events, self.machines.count, agenda, self._occur, done)
 
     def speak_in_messages(self) -> None:
         """The decision process is elsewhere, or takes its time: all must be said in messages."""
@@ -197,9 +189,7 @@ class World:
         """All is over: complete the output files."""
         if self._energy is not None:
             results = self.outputs.results
-            results.consumed_joules = self._energy.consumed_joules
-            if self._energy.bill is not None:
-                self._energy.bill.complete(results)
+            results.consumed_joules, results.bill = self._energy.consumed_joules, self._energy.bill.sums()
         if self._setup.known is not NOTHING_KNOWN:
             write_outside(self._setup.known, self.outputs, self.outputs.results.makespan)
         if self._trace is not None:
@@ -246,8 +236,9 @@ class World:
         self.news = True
         self.messenger.announce(job, self.agenda.now)
 
-    def _no_more_static_jobs(self, _: None) -> None:
-        self._tell(ev.NoMoreStaticJobs())
+    def _tell_of(self, kind: type[ev.Event], _: object) -> None:
+        """Tell that something has happened of which there is no more to say."""
+        self._tell(kind())
 
     def _occur(self, event: ev.Event) -> None:
         """Something happens from outside. Jobs on a host that is taken away go on."""
@@ -270,9 +261,6 @@ class World:
                 machines.turn(idle, HostState.IDLE, busy, now)
         self._tell(structs.replace(event))
 
-    def _no_more_external_events(self, _: None) -> None:
-        self._tell(ev.NoMoreExternalEvents())
-
     def _job_is_over(self, execution: Execution, state: JobState, return_code: int, joules: float) -> None:
         self._tell_end(execution.job, execution.hosts, execution.start, state, return_code, joules)
 
@@ -287,7 +275,7 @@ class World:
             ResizedJob: self.runner.resize,
             ev.KillJobs: self._kill,
             ev.CallMeLater: self._call,
-            ev.CallMeAtOnce: self._make_call,
+            ev.CallMeAtOnce: partial(self._tell_of, ev.RequestedCall),
             ev.SetJobMetadata: self._note,
             ev.TellJob: self._deliver,
             ev.RegisterProfile: self._register_profile,
@@ -336,10 +324,8 @@ class World:
             self._procedures.clean(partial(self._tell, ev.JobsKilled(named, progress)))
 
     def _call(self, decision: ev.CallMeLater) -> None:
-        self.agenda.at(max(decision.at, self.agenda.clock + LEAST_CALL), self._make_call)
-
-    def _make_call(self, _: ev.Event | None) -> None:
-        self._tell(ev.RequestedCall())
+        time = max(decision.at, self.agenda.clock + LEAST_CALL)
+        self.agenda.at(time, partial(self._tell_of, ev.RequestedCall))
 
     def _answer_energy(self, decision: ev.QueryEnergy) -> None:
         self._tell(ev.EnergyAnswer(self.drawn_joules))

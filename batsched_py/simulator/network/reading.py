@@ -6,10 +6,12 @@ What is wrong is said with the line of the file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import isfinite
 from typing import TypeVar
 from xml.etree.ElementTree import Element
+
+from msgspec.structs import replace
 
 from batsched_py.simulator.network.clusters import Cluster, Dragonfly, FatTree, Topology, Torus, Wiring
 from batsched_py.simulator.network.routing import TCP_GAMMA, Network, between
@@ -30,7 +32,7 @@ from batsched_py.simulator.network.zones import (
     parse_bandwidth,
     parse_latency,
 )
-from batsched_py.simulator.simgrid_xml import line_of, parse_radical
+from batsched_py.simulator.simgrid_xml import line_of, parse_radical, required
 
 #: How tasks may share a link.
 POLICIES = ("SHARED", "SPLITDUPLEX", "FULLDUPLEX", "FATPIPE")
@@ -85,32 +87,19 @@ def _number(element: Element, attribute: str, parse: Callable[[str], float], tex
 
 def positive(name: str, text: str) -> float:
     """Read a number above 0 of the configuration."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not (isfinite(value) and value > 0):
-        raise ValueError(f"{name} is {text!r} where it needs a number above 0")
-    return value
+    with suppress(ValueError):
+        if isfinite(value := float(text)) and value > 0:
+            return value
+    raise ValueError(f"{name} is {text!r} where it needs a number above 0")
 
 
 def coordinates(text: str) -> tuple[float, float, float]:
     """Read where a host of a Vivaldi zone is."""
-    try:
+    with suppress(ValueError):
         x, y, height = (float(part) for part in text.split())
-    except ValueError:
-        raise ValueError(f"coordinates {text!r} are not three numbers") from None
-    if not all(map(isfinite, (x, y, height))):
-        raise ValueError(f"coordinates {text!r} are not three numbers")
-    return x, y, height
-
-
-def required(element: Element, attribute: str) -> str:
-    """An attribute that must be there."""
-    value = element.get(attribute)
-    if value is None:
-        raise ValueError(f"<{element.tag}> {element.get('id', '')!r} lacks its attribute {attribute!r}")
-    return value
+        if all(map(isfinite, (x, y, height))):
+            return x, y, height
+    raise ValueError(f"coordinates {text!r} are not three numbers")
 
 
 _ROUTED: dict[str, type[Routed]] = {
@@ -127,6 +116,7 @@ _TOPOLOGIES: dict[str, type[Torus] | type[FatTree] | type[Dragonfly]] = {
 _IRRELEVANT = frozenset(
     {"prop", "trace", "disk", "storage", "storage_type", "mount", "process", "actor", "argument", "random"}
 )
+_TURNED: dict[str | None, str] = {"UP": "DOWN", "DOWN": "UP"}
 _LINK_TRACES = ("bandwidth_file", "latency_file", "state_file")
 
 
@@ -149,15 +139,14 @@ class NetworkReader:
         outside = Zone("outside of all zones", None)
         for element in platform:
             with _at(element):
-                match element.tag:
-                    case "config":
-                        self._configure(element)
-                    case "zone" | "AS":
-                        self._read_zone(element, None)
-                    case "cluster":
-                        self._read_cluster(element, None)
-                    case _:
-                        self._read_in(element, outside, [])
+                if element.tag == "config":
+                    self._configure(element)
+                elif element.tag in ("zone", "AS"):
+                    self._read_zone(element, None)
+                elif element.tag == "cluster":
+                    self._read_cluster(element, None)
+                else:
+                    self._read_in(element, outside, [])
         for element, zone in self._routes:
             with _at(element):
                 self._read_route(element, zone)
@@ -174,12 +163,9 @@ class NetworkReader:
             if name == "network/TCP-gamma":
                 self.tcp_gamma = positive(name, value)
             elif name == "network/loopback-bw":
-                bandwidth = positive(name, value)
-                self._loopback = Link("loopback", bandwidth, self._loopback.latency, fatpipe=True)
+                self._loopback = replace(self._loopback, bandwidth=positive(name, value))
             elif name == "network/loopback-lat":
-                self._loopback = Link(
-                    "loopback", self._loopback.bandwidth, parse_latency(value), fatpipe=True
-                )
+                self._loopback = replace(self._loopback, latency=parse_latency(value))
 
     def _read_zone(self, element: Element, outer: Zone | None) -> None:
         zone = self._new_zone(element, outer)
@@ -281,8 +267,7 @@ class NetworkReader:
         numbers = parse_radical(required(element, "radical"))
         hosts = [f"{prefix}{number}{suffix}" for number in numbers]
         if element.get("bw") is None:
-            unconnected = Zone(name, outer)
-            self._known(unconnected)
+            unconnected = self._known(Zone(name, outer))
             for host_name in hosts:
                 self._known(Host(host_name, unconnected))
             return
@@ -360,7 +345,7 @@ class NetworkReader:
         links = tuple(self._link(name, direction) for name, direction in names)
         zone.tell(source, target, Way(links, gateways))
         if element.get("symmetrical", "YES").upper() == "YES" and source is not target:
-            back = tuple(self._link(name, _turned(direction)) for name, direction in names)
+            back = tuple(self._link(name, _TURNED.get(direction, direction)) for name, direction in names)
             zone.tell(target, source, Way(back[::-1], None if gateways is None else gateways[::-1]))
 
     def _gateways(self, element: Element, source: Point, target: Point, what: str) -> tuple[Point, Point]:
@@ -393,15 +378,6 @@ class NetworkReader:
                 raise ValueError(f'link {name!r} is SPLITDUPLEX; say direction="UP" or "DOWN"')
             case _:
                 raise ValueError(f"link {name!r} has no direction {direction!r}")
-
-
-def _turned(direction: str | None) -> str | None:
-    match direction:
-        case "UP":
-            return "DOWN"
-        case "DOWN":
-            return "UP"
-    return direction
 
 
 def _star(element: Element, zone: Zone) -> Star:

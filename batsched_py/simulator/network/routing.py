@@ -32,16 +32,13 @@ MOST_ROUTES = 200_000
 MOST_ALLOCATIONS = 1_000
 
 
-class Everyone:
+class Everyone(Struct):
     """How hosts use links and latency when each sends one byte to each other."""
 
-    __slots__ = ("bytes", "latency")
-
-    def __init__(self) -> None:
-        self.bytes: dict[Link, float] = {}
-        """What each link carries."""
-        self.latency = 0.0
-        """Of the longest way."""
+    bytes: dict[Link, float] = {}
+    """What each link carries."""
+    latency: float = 0.0
+    """Of the longest way."""
 
 
 class Network:

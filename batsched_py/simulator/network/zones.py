@@ -50,7 +50,7 @@ def parse_bandwidth(text: str) -> float:
     >>> parse_bandwidth("125MBps"), parse_bandwidth("1Gbps"), parse_bandwidth("1KiBps")
     (125000000.0, 125000000.0, 1024.0)
     """
-    bandwidth = _quantity(text, _BANDWIDTHS)
+    bandwidth = quantity(text, _BANDWIDTHS)
     if bandwidth is None or not isfinite(bandwidth):
         raise ValueError(f"{text.strip()!r} is not a bandwidth like '125MBps' or '1Gbps'")
     if bandwidth == 0:
@@ -64,13 +64,14 @@ def parse_latency(text: str) -> float:
     >>> parse_latency("2ms"), parse_latency("0")
     (0.002, 0.0)
     """
-    latency = _quantity(text, _TIMES)
+    latency = quantity(text, _TIMES)
     if latency is None or not isfinite(latency):
         raise ValueError(f"{text.strip()!r} is not a latency like '50us' or '1ms'")
     return latency
 
 
-def _quantity(text: str, units: dict[str, float]) -> float | None:
+def quantity(text: str, units: dict[str, float]) -> float | None:
+    """A number with one of these units, times what the unit stands for; nothing if it is none."""
     match = _QUANTITY.fullmatch(text.strip())
     if match is None or match[2] not in units:
         return None
