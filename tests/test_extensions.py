@@ -190,6 +190,28 @@ def test_a_figure_is_drawn_everywhere(small: Path, tmp_path: Path) -> None:
         python.plot("load")
 
 
+def test_a_figure_of_a_plan_stands_in_the_page(small: Path, tmp_path: Path) -> None:
+    done = campaign(
+        tmp_path,
+        'figures = ["own_figure.py:WaitsBySize"]\n[logs]\nx = { file = "small.swf" }\n'
+        "[platforms]\nh = { hosts = 64 }\n[schedulers]\neasy = {}\nfcfs = {}\n",
+    )
+    page = tmp_path / "page.html"
+    assert call_here(["campaign", "report", done.folder, "-o", page])[0] == 0
+    shown = page.read_text().partition("<h2>Figures of the plan</h2>")[2].partition("</section>")[0]
+    assert "The mean wait of the jobs of each size, a line for each run." in shown
+    assert "<svg" in shown and "x_h_easy" in shown and "x_h_fcfs" in shown
+    archive = tmp_path / "archive.zip"
+    assert call_here(["campaign", "export", done.folder, archive])[0] == 0
+    for trust, number in ([], 0), (["--trust"], 1):
+        folder = tmp_path / f"imported{number}"
+        assert call_here(["campaign", "import", archive, folder, *trust])[0] == 0
+        assert call_here(["campaign", "report", folder, "-o", page])[0] == 0
+        text = page.read_text()
+        assert text.count("<h2>Figures of the plan</h2>") == number
+        assert ("Figures need --trust" in text) == (not number)
+
+
 def test_the_kit_draws_figures() -> None:
     from batsched_py.schedulers.easy import Easy
 

@@ -42,7 +42,11 @@ def write_html(
     if not finished:
         raise InputError(f"{campaign.folder}: no run is finished, so there is nothing to report")
     trust = trust or is_trusted_import(campaign.folder)
-    logs = _recorded_logs(finished) if trust or not campaign.is_distrusted else {}
+    reads = trust or not campaign.is_distrusted
+    logs = _recorded_logs(finished) if reads else {}
+    notes = [_note(finished, len(results), logs, trust), *wanted.remarks]
+    if wanted.figures and not reads:
+        notes.append(f"Figures need --trust, for they are drawn by code: {', '.join(wanted.figures)}.")
     drawn = [group.runs[0] for group in repetitions(finished)]
     report = Report(
         title=wanted.title or wanted.name,
@@ -56,12 +60,29 @@ def write_html(
             if run.axes.get("load", "1") == "1" and _files(run) in logs
         },
         failed=[result for result in results if result.state is State.FAILED],
-        note=" ".join([_note(finished, len(results), logs, trust), *wanted.remarks]),
+        note=" ".join(notes),
         baseline=wanted.baseline,
         own=wanted.own,
+        figures=_figures(campaign, drawn) if reads else {},
     )
     size = sum(run.jobs_file.stat().st_size for run in drawn)
     write_report(path, report, on_row, usable_cores() if size > WORTH_PROCESSES else 1)
+
+
+def _figures(campaign: Campaign, drawn: Sequence[RunResult]) -> dict[str, str]:
+    """The figures that the plan names, of the runs that are drawn or of the table, with what they show."""
+    if not campaign.wanted.figures:
+        return {}
+    from batsched_py.analysis.plots.figures import KINDS, RunsKind, draw, summary_of
+
+    runs = [read_run(run.jobs_file, run.name) for run in drawn if run.metrics.get("nb_jobs_finished")]
+    figures = {}
+    with trusting():
+        for name in campaign.wanted.figures:
+            kind = KINDS.create(campaign.located(name), {})
+            shown = draw(kind, runs if isinstance(kind, RunsKind) else campaign.table())
+            figures[summary_of(type(kind))] = shown.as_svg()
+    return figures
 
 
 def _files(run: RunResult) -> tuple[str, ...]:

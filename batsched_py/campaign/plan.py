@@ -149,6 +149,8 @@ class Plan(Struct, frozen=True):
     """What is known of those of its metrics that are not ours, by their names."""
     remarks: list[str] = field(default_factory=list)
     """What a reader of its results must know, such as jobs that no part of a log has."""
+    figures: list[str] = field(default_factory=list)
+    """The figures that its page shows besides its own, as the plan names them."""
 
 
 #: The way to a value: keys, and places in arrays of tables.

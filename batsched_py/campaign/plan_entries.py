@@ -374,6 +374,15 @@ class Entries:
             metric = OWN_METRICS.create(choice.name, {})
             return name_of(metric), described(metric, choice.name)
 
+    def figure(self, name: str) -> str:
+        """A figure that the page is to show; it must exist."""
+        from batsched_py.analysis.plots.figures import KINDS
+
+        choice = self._choice(("figures",), PluginEntry(name=name))
+        with self._plan.blaming("figures"):
+            KINDS.find(choice.name)
+        return name
+
     def _choice(self, path: KeyPath, entry: PluginEntry) -> Choice:
         name = str(path[-1]) if entry.name is None else entry.name
         choice = Choice.of(name, entry.options).renamed(self._beside)

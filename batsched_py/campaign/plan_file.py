@@ -58,6 +58,7 @@ class _File(Struct, forbid_unknown_fields=True):
     name: str | None = None
     title: str = ""
     metrics: list[str] = field(default_factory=lambda: list(DEFAULT_METRICS))
+    figures: list[str] = field(default_factory=list)
     baseline: str = ""
     seeds: list[int] | None = None
     repetitions: int | None = None
@@ -97,6 +98,7 @@ class _Reader:
         """The plan, or the first mistake in it."""
         content = self._text.convert(self._text.content, _File, ())
         metrics = self._metrics(content.metrics)
+        figures = [self._entries.figure(name) for name in content.figures]
         measures = tuple(column.source for column in metrics.values() if column is not None)
         runs = [
             replace(run, measures=measures)
@@ -117,6 +119,7 @@ class _Reader:
             trusted,
             {name: column for name, column in metrics.items() if column is not None},
             self._entries.remarks,
+            figures,
         )
 
     def _metrics(self, names: Sequence[str]) -> dict[str, Column | None]:

@@ -45,7 +45,7 @@ from batsched_py.campaign.prepare import INPUTS, PlanInput
 from batsched_py.campaign.results import METRICS_FILE
 from batsched_py.campaign.run import RUNS, WORK, Run, RunResult, State, is_finished
 from batsched_py.errors import InputError
-from batsched_py.experiment import Experiment
+from batsched_py.experiment import Choice, Experiment
 from batsched_py.experiment.run import run_command
 from batsched_py.trust import code_named_in, is_distrusted
 
@@ -182,6 +182,8 @@ class Wanted(Struct, frozen=True):
     """What a reader of the results must know."""
     inputs: list[PlanInput] = field(default_factory=list)
     """The files that the plan names besides its logs."""
+    figures: list[str] = field(default_factory=list)
+    """The figures that the page shows besides its own, as the plan names them."""
 
 
 class Campaign:
@@ -219,6 +221,11 @@ class Campaign:
             if each.sha256 == sha256 and each.is_kept(self.folder):
                 return self.folder / INPUTS / each.copy
         return None
+
+    def located(self, name: str) -> str:
+        """A name of code in the plan, with the copy of its file that the campaign keeps."""
+        copies = {each.name: str(self.folder / INPUTS / each.copy) for each in self.wanted.inputs}
+        return Choice(name).renamed(lambda file: copies.get(file, file)).name
 
     def write(self) -> None:
         """Put down what the campaign is to become."""
@@ -404,6 +411,7 @@ def planned_campaign(
         plan.own,
         plan.remarks,
         plan.inputs,
+        plan.figures,
     )
     return Campaign(folder, wanted, plan.text)
 

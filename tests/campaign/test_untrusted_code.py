@@ -63,6 +63,7 @@ WAYS = {
     "data": f'{SMALL}[schedulers]\neasy = {{ data = ["inputs/evil.py:X"] }}\n',
     "allocators": f'{SMALL}{EASY}[allocators]\nmine = {{ allocator = "inputs/evil.py:X" }}\n',
     "allocator": f'{SMALL}[schedulers.easy]\noptions = {{ allocator = "inputs/evil.py:X" }}\n',
+    "figures": f'figures = ["inputs/evil.py:X"]\n{SMALL}{EASY}',
     "fitted": made('model = "naive", fitted = "inputs/fitted.json", jobs = 9'),
 }
 

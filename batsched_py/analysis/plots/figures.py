@@ -67,6 +67,11 @@ def name_of(kind: type[Kind]) -> str:
     return str(getattr(kind, "name", kind.__name__.lower()))
 
 
+def summary_of(kind: type[Kind]) -> str:
+    """What a kind shows, in a line."""
+    return (kind.__doc__ or name_of(kind)).strip().partition("\n")[0]
+
+
 #: The known kinds of figures.
 KINDS = Registry[Kind](
     "figure", Kind, package="batsched_py.analysis.plots.kinds", group="batsched_py.figures"

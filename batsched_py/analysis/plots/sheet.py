@@ -93,6 +93,13 @@ class Sheet(Figure):
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
+    def as_svg(self) -> str:
+        """It as an element of a page."""
+        image = io.StringIO()
+        with self.styled():
+            self.savefig(image, format="svg", metadata=_METADATA[".svg"])
+        return image.getvalue()[image.getvalue().index("<svg") :]
+
     def _repr_png_(self) -> bytes:
         """What a notebook shows."""
         image = io.BytesIO()

@@ -191,6 +191,8 @@ class Report(Generic[R]):
     """What others are compared with, as a plan names it; without it all schedulers are compared."""
     own: Own = field(default_factory=dict)
     """What is known of metrics that are not ours."""
+    figures: Mapping[str, str] = field(default_factory=dict)
+    """Further figures, which the plan names, as elements of a page, with what each shows as its key."""
 
 
 def write_report(
@@ -236,9 +238,18 @@ def write_report(
         "note": html.escape(report.note),
         "findings": _details([str(each) for each in compared]),
         "plan": html.escape(report.plan),
-        "links": section(links),
+        "links": section(links) + _further(report.figures),
     }
     write_page(path, report.title, fill(_ASSETS / "body.html", parts), data, _ASSETS / "report.css", _SCRIPTS)
+
+
+def _further(figures: Mapping[str, str]) -> str:
+    """The section of the figures that the plan names; nothing if there are none."""
+    drawn = "".join(
+        f"\n<figure><figcaption>{html.escape(shown)}</figcaption>{element}</figure>"
+        for shown, element in figures.items()
+    )
+    return f"\n<section>\n<h2>Figures of the plan</h2>{drawn}\n</section>" if drawn else ""
 
 
 def _column(metric: str, groups: Sequence[Group[R]], own: Own) -> dict[str, Any]:
