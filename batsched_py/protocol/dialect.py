@@ -60,8 +60,6 @@ class Dialect(Struct, frozen=True):
     name: str
     codec: Callable[[], Codec]
     """Makes a codec; each conversation needs a new one."""
-    resolution: float
-    """Times are multiples of so many seconds."""
     read_job: Callable[[dict[str, Any], str], Job]
     """Reads a job of the named workload; its identifier need not contain the workload."""
     spell_job: Callable[[Job], dict[str, Any]]

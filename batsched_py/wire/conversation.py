@@ -243,12 +243,12 @@ def replay_to_decision(
             continue
         pairs = zip_longest(_decisions(turn.reply, dialect), _decisions(replayed, dialect))
         for index, (theirs, ours) in enumerate(pairs):
-            if (path := differs(theirs, ours, dialect.resolution)) is not None:
+            if (path := differs(theirs, ours)) is not None:
                 place = f"decision {index} of the reply"
                 return Agreement(equal, _difference(turn.line + 1, turn.now, place, path, theirs, ours))
             equal += 1
         now, our_now = turn.reply.now, replayed.now
-        if differs(now, our_now, dialect.resolution) is not None:
+        if differs(now, our_now) is not None:
             difference = Difference(turn.line + 1, turn.now, "`now` of the reply", str(now), str(our_now))
             return Agreement(equal, difference)
     return Agreement(equal)
@@ -296,7 +296,7 @@ def replay_to_batsim(
             if equal == len(recorded):
                 return Agreement(equal)
             turn, theirs = recorded[equal]
-            if (path := differs(theirs, ours, dialect.resolution)) is not None:
+            if (path := differs(theirs, ours)) is not None:
                 place = f"event {equal} of the simulation"
                 return Agreement(equal, _difference(turn.line, turn.now, place, path, theirs, ours))
             equal += 1
@@ -313,23 +313,23 @@ def replay_to_batsim(
     return Agreement(equal)
 
 
-def differs(recorded: Any, replayed: Any, tick: float = TICK) -> Trail | None:
+def differs(recorded: Any, replayed: Any) -> Trail | None:
     """The first place where two JSON values differ, or nothing if they mean the same."""
     if isinstance(recorded, dict) and isinstance(replayed, dict):
         for key in recorded | replayed:
             if key not in recorded or key not in replayed:
                 return (key,)
-            if (path := differs(recorded[key], replayed[key], tick)) is not None:
+            if (path := differs(recorded[key], replayed[key])) is not None:
                 return (key, *path)
         return None
     if isinstance(recorded, list) and isinstance(replayed, list):
         for index, pair in enumerate(zip(recorded, replayed, strict=False)):
-            if (path := differs(*pair, tick)) is not None:
+            if (path := differs(*pair)) is not None:
                 return (index, *path)
         return None if len(recorded) == len(replayed) else (min(len(recorded), len(replayed)),)
     if isinstance(recorded, float | int) and isinstance(replayed, float | int):
         try:
-            same = isclose(recorded, replayed, rel_tol=RELATIVE_TOLERANCE, abs_tol=TICKS * tick)
+            same = isclose(recorded, replayed, rel_tol=RELATIVE_TOLERANCE, abs_tol=TICKS * TICK)
         except OverflowError:  # an integer that no double can hold
             same = recorded == replayed
         return None if same else ()

@@ -23,7 +23,7 @@ from batsched_py.protocol.batsim4.jobs import (
     six_decimals,
 )
 from batsched_py.protocol.dialect import UNSPEAKABLE, Dialect, EventTable, OpenShape, Shape, encode, hosts_in
-from batsched_py.protocol.jobs import TICK, Host, HostState, Job, JobState, sleep_pstates
+from batsched_py.protocol.jobs import Host, HostState, Job, JobState, sleep_pstates
 from batsched_py.protocol.shown import shown
 
 #: The events that Batsim sends.
@@ -455,7 +455,6 @@ def _print(event: ev.Event) -> str:
 BATSIM4 = Dialect(
     name="batsim4",
     codec=Batsim4Codec,
-    resolution=TICK,
     read_job=job_from_json,
     spell_job=job_to_json,
     read_profile=profile_from_json,

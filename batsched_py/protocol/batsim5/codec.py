@@ -23,7 +23,7 @@ from batsched_py.protocol.batsim5 import jobs
 from batsched_py.protocol.batsim5.events import DECISIONS, HAPPENINGS, milliseconds, name_of_call
 from batsched_py.protocol.dialect import Dialect, encode
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import TICK, Host, HostState, as_told, to_tick
+from batsched_py.protocol.jobs import Host, HostState, as_told, to_tick
 from batsched_py.protocol.profiles import Profile
 from batsched_py.protocol.shown import shown
 
@@ -365,7 +365,6 @@ def _with_notes(events: list[ev.Event]) -> list[ev.Event]:
 BATSIM5 = Dialect(
     name="batsim5",
     codec=Batsim5Codec,
-    resolution=TICK,
     read_job=jobs.job_from_file,
     spell_job=jobs.job_to_file,
     read_profile=jobs.profile_from_file,
