@@ -5,8 +5,8 @@ from __future__ import annotations
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol.batsim4.codec import BATSIM4
 from batsched_py.protocol.batsim5.codec import BATSIM5
-from batsched_py.protocol.dialect import Dialect
-from batsched_py.protocol.events import SimulationBegins, stop
+from batsched_py.protocol.dialect import Codec, Dialect
+from batsched_py.protocol.events import Event, SimulationBegins, stop
 
 DIALECTS = {dialect.name: dialect for dialect in (BATSIM4, BATSIM5)}
 
@@ -26,10 +26,13 @@ def spoken_in(first_words: bytes) -> Dialect:
 def opens(said: bytes) -> bool:
     """Whether a message begins a conversation, in any dialect."""
     codec = spoken_in(said).codec()
-    if codec.answer(said) is not None:
-        return True
+    return codec.answer(said) is not None or tells(said, SimulationBegins, codec)
+
+
+def tells(said: bytes, kind: type[Event], codec: Codec) -> bool:
+    """Whether a message is a request with an event of a kind."""
     try:
-        return SimulationBegins in map(type, codec.decode_request(said).events)
+        return kind in map(type, codec.decode_request(said).events)
     except ProtocolError:
         return False
 
@@ -39,4 +42,4 @@ def refusal(said: bytes) -> bytes:
     return spoken_in(said).codec().encode_reply(stop(0.0, "another simulation is running here"))
 
 
-__all__ = ["BATSIM4", "BATSIM5", "DIALECTS", "VERSIONS", "opens", "refusal", "spoken_in"]
+__all__ = ["BATSIM4", "BATSIM5", "DIALECTS", "VERSIONS", "opens", "refusal", "spoken_in", "tells"]

@@ -112,11 +112,8 @@ def _read(size: int, text: bytes) -> Request:
     if bundle > given.tasks_per_node or least > tasks // bundle:
         raise ValueError(f"request: {given.per_job} of the job cannot be shared out among its {tasks} tasks")
     per_task = Counter[str]()
-    for amounts, factor in (
-        (_amounts(given.per_task), bundle),
-        (_amounts(given.per_core), given.cores * bundle),
-    ):
-        per_task.update({name: count * factor for name, count in amounts.items()})
+    for given_amounts, factor in ((given.per_task, bundle), (given.per_core, given.cores * bundle)):
+        per_task.update({name: count * factor for name, count in _amounts(given_amounts).items()})
     per_task.update({name: -(-count * bundle // tasks) for name, count in per_job.items()})
     if max(per_task.values(), default=0) > MOST:
         raise ValueError(f"request: a task asks for more than {MOST} of a resource")
@@ -179,7 +176,7 @@ def _sorted(amounts: Mapping[str, int]) -> Amounts:
     return tuple(sorted((name, value) for name, value in amounts.items() if value))
 
 
-_TOKEN = re.compile(r"\s*([A-Za-z0-9_.:+-]+|[&|,!()])")
+_TOKEN = re.compile(r"[A-Za-z0-9_.:+-]+|[&|,!()]")
 
 #: Whether a node with these features is meant.
 Meant = Callable[[Collection[str]], bool]
@@ -191,15 +188,10 @@ def parse_features(text: str) -> Meant:
     >>> parse_features("a100 & !(old | slow)")({"a100", "new"})
     True
     """
-    tokens: list[str] = []
-    place = 0
     text = text.rstrip()
-    while place < len(text):
-        match = _TOKEN.match(text, place)
-        if match is None or len(tokens) > 200:
-            raise ValueError(f"features {shown(text)}: names joined by &, | and ! are expected")
-        tokens.append(match[1])
-        place = match.end()
+    tokens = _TOKEN.findall(text)
+    if "".join(tokens) != "".join(text.split()) or len(tokens) > 200:
+        raise ValueError(f"features {shown(text)}: names joined by &, | and ! are expected")
     meant = _either(tokens, text)
     if tokens:
         raise ValueError(f"features {shown(text)}: {tokens[0]!r} is not expected there")

@@ -26,7 +26,7 @@ from msgspec import Struct, structs
 from batsched_py.errors import Deadlock, InputError, PeerVanished, ProtocolError, RuleBroken
 from batsched_py.input_files import open_input
 from batsched_py.protocol.dialect import Codec, Dialect
-from batsched_py.protocol.dialects import BATSIM4, refusal, spoken_in
+from batsched_py.protocol.dialects import BATSIM4, refusal, spoken_in, tells
 from batsched_py.protocol.events import Message, Settings, SimulationBegins, SimulationEnds, stop
 from batsched_py.protocol.jobs import TICK
 
@@ -125,17 +125,8 @@ def record(
         file.write("scheduler", reply)
         front.send(reply)
         exchanges += 1
-        ended = _ends(request, codec)
+        ended = codec.answer(request) is None and tells(request, SimulationEnds, codec)
     return exchanges
-
-
-def _ends(request: bytes, codec: Codec) -> bool:
-    if codec.answer(request) is not None:
-        return False
-    try:
-        return any(isinstance(event, SimulationEnds) for event in codec.decode_request(request).events)
-    except ProtocolError:
-        return False
 
 
 #: An event as a JSON object.

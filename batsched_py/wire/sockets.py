@@ -329,8 +329,10 @@ def _where_to_listen(endpoint: str) -> str:
     if not endpoint.startswith(_IPC):
         raise ValueError("expected tcp://ADDRESS:PORT or ipc://PATH")
     path = _file_of(endpoint)
-    if path is not None and path.exists() and not (S_ISSOCK(path.stat().st_mode) and _was_left(path)):
-        raise ValueError("Address already in use")
+    if path is not None and path.exists():
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            if not S_ISSOCK(path.stat().st_mode) or probe.connect_ex(str(path)) == 0:
+                raise ValueError("Address already in use")
     return endpoint
 
 
@@ -338,12 +340,6 @@ def _file_of(endpoint: str) -> Path | None:
     """The file at which others connect, if there is one."""
     name = endpoint.removeprefix(_IPC)
     return None if name == endpoint or name.startswith("@") else Path(name)
-
-
-def _was_left(path: Path) -> bool:
-    """Whether nobody listens at a socket file any more."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        return probe.connect_ex(str(path)) != 0
 
 
 def _is_open_to_the_network(endpoint: str) -> bool:
