@@ -135,11 +135,9 @@ class Broker:
 
     def add(self, user: User, now: float = 0.0) -> None:
         """One more user from now on."""
-        self._add(user, hears_starts(user), now)
-
-    def _add(self, user: User, hears_starts: bool, now: float) -> None:
-        self.hears_starts = self.hears_starts or hears_starts
-        self._clients[self._count] = client = _Client(self._count, user, hears_starts)
+        hears = hears_starts(user)
+        self.hears_starts = self.hears_starts or hears
+        self._clients[self._count] = client = _Client(self._count, user, hears)
         self._count += 1
         self._ask(client, now)
 
@@ -169,13 +167,11 @@ class Broker:
             client.wanted = -inf
             self._ask(client, now)
             if not done and client.wanted <= now:
-                self._refuse_idle(client, now)
+                name = name_of(client.user)
+                raise PolicyError(f"{name} wants to submit at time {now:g}, yet submits nothing")
         if len(submissions) > 1:
             submissions.sort(key=_DECIDED)
         return [*submissions, *others]
-
-    def _refuse_idle(self, client: _Client, now: float) -> NoReturn:
-        raise PolicyError(f"{name_of(client.user)} wants to submit at time {now:g}, yet submits nothing")
 
     def awaits(self, job_id: str) -> bool:
         """Whether a job is a user's, and may still end."""

@@ -18,10 +18,6 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-
-if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
@@ -69,11 +65,12 @@ class Jobs(Sequence[Job]):
 
         names, user_of = self.users()
         order = self.by_time()
-        if order is None:
-            groups = group(user_of, len(names))
-        else:
-            groups = [order[places] for places in group(user_of[order], len(names))]
-        return {name: places for name, places in zip(names, groups, strict=True) if len(places)}
+        groups = group(user_of if order is None else user_of[order], len(names))
+        return {
+            name: places if order is None else order[places]
+            for name, places in zip(names, groups, strict=True)
+            if len(places)
+        }
 
     @abstractmethod
     def nb_larger_than(self, hosts: int) -> int:
@@ -162,8 +159,7 @@ class ListedJobs(Jobs):
 
     def pick(self, places: list[int]) -> list[Job]:
         """The jobs in these few places."""
-        jobs = self._jobs
-        return [jobs[place] for place in places]
+        return list(map(self._jobs.__getitem__, places))
 
     def part(self, places: Places) -> Sequence[Job]:
         """The jobs in these places."""

@@ -59,23 +59,22 @@ class SessionGraph:
     @property
     def starts(self) -> Numbers:
         """For each session, when it started."""
-        if isinstance(self.sessions, Sessions):
-            return self.sessions.starts
-        return np.array([session.start for session in self.sessions], dtype=np.float64)
+        sessions = self.sessions
+        return sessions.starts if isinstance(sessions, Sessions) else np.array([s.start for s in sessions])
 
     @property
     def finishes(self) -> Numbers:
         """For each session, when it had finished."""
-        if isinstance(self.sessions, Sessions):
-            return self.sessions.finishes
-        return np.array([session.finish for session in self.sessions], dtype=np.float64)
+        sessions = self.sessions
+        return sessions.finishes if isinstance(sessions, Sessions) else np.array([s.finish for s in sessions])
 
     @property
     def nb_jobs(self) -> Numbers:
         """For each session, how many jobs it has."""
-        if isinstance(self.sessions, Sessions):
-            return self.sessions.nb_jobs
-        return np.array([len(session.jobs) for session in self.sessions], dtype=np.int32)
+        sessions = self.sessions
+        return (
+            sessions.nb_jobs if isinstance(sessions, Sessions) else np.array([len(s.jobs) for s in sessions])
+        )
 
     def _earliest_dependent(self) -> Indices:
         """For each index, the first session that depends on some session from that index on."""
@@ -274,16 +273,11 @@ def write_session_graphml(path: Path, user: str, graph: SessionGraph) -> None:
         file.write(_GRAPHML_HEAD)
         file.write(f'<graph id={quoteattr(user)} edgedefault="directed">\n')
         for index, session in enumerate(graph.sessions):
-            data = (
-                _data("start", session.start)
-                + _data("finish", session.finish)
-                + _data("jobs", len(session.jobs))
-            )
-            file.write(f'<node id="{index}">{data}</node>\n')
+            data = {"start": session.start, "finish": session.finish, "jobs": len(session.jobs)}
+            file.write(f'<node id="{index}">{"".join(map(_data, data, data.values()))}</node>\n')
         for source, target, think_time in zip(before, after, graph.think_times().tolist(), strict=True):
-            file.write(
-                f'<edge source="{source}" target="{target}">{_data("think_time", think_time)}</edge>\n'
-            )
+            data_of_edge = _data("think_time", think_time)
+            file.write(f'<edge source="{source}" target="{target}">{data_of_edge}</edge>\n')
         file.write("</graph>\n</graphml>\n")
 
 

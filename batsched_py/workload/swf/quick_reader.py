@@ -102,27 +102,6 @@ class NativeJobs(Jobs):
         return list, (list(self),)
 
 
-class RecordedFinishes(Sequence[float]):
-    """When the jobs of a log had finished, made when somebody looks at them."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-
-    @cached_property
-    def _finishes(self) -> array[float]:
-        return array("d", bytes(self._log.finishes()))
-
-    def __len__(self) -> int:
-        return len(self._log)
-
-    @overload
-    def __getitem__(self, place: int) -> float: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[float]: ...
-    def __getitem__(self, place: int | slice) -> float | Sequence[float]:
-        return self._finishes[place]
-
-
 class RunTimeProfiles(Mapping[str, Profile]):
     """A profile for each run time that jobs of a log have, from the shortest on; made like the others."""
 
@@ -204,14 +183,8 @@ def read_quickly(path: Path, name: str, walltime_factor: float, walltime: Wallti
         _log.warning(conventions.CANCELLED_LEFT_OUT, path, nb_cancelled, nb_all - nb_unsized)
     comments = Comments()
     comments.add(lines)
-    return Workload(
-        name=name,
-        jobs=jobs,
-        profiles=profiles,
-        nb_hosts=conventions.machine_size(comments.header()),
-        path=str(path),
-        finishes=finishes,
-    )
+    nb_hosts = conventions.machine_size(comments.header())
+    return Workload(name, jobs, profiles, nb_hosts, str(path), finishes)
 
 
 def _read_jobs(path: Path, workload: str, factor: float) -> JobsRead | None:
@@ -223,7 +196,7 @@ def _read_jobs(path: Path, workload: str, factor: float) -> JobsRead | None:
     if found is None:
         return None
     log, *rest = found
-    return NativeJobs(log), RunTimeProfiles(log), RecordedFinishes(log), *rest
+    return NativeJobs(log), RunTimeProfiles(log), array("d", bytes(log.finishes())), *rest
 
 
 def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: float) -> JobsRead | None:
