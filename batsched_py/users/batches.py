@@ -292,22 +292,18 @@ class Fluid(InBatches):
 
     def presences(self, workload: Workload) -> Callable[[Record], Presence]:
         """During the recorded sessions."""
-        return _sessions_to_submission if self.session_end == "submission" else _sessions_to_finish
+        return lambda record: _windows(record, self.session_end)
 
 
-def _sessions_to_submission(record: Record) -> Presence:
-    """Sessions until the last submission."""
-    return _windows(record, [session.jobs[-1].submission_time for session in record.sessions])
+def _windows(record: Record, session_end: str) -> Presence:
+    """The sessions as windows. What opened a session of its own goes into another only before its end.
 
-
-def _sessions_to_finish(record: Record) -> Presence:
-    """Sessions until the last finish, which may be after others have begun."""
-    return _windows(record, list(accumulate((session.finish for session in record.sessions), max)))
-
-
-def _windows(record: Record, ends: list[float]) -> Presence:
-    """The sessions as windows. What opened a session of its own goes into another only before its end."""
+    They last until the last submission, or until the last finish, which may be after others have begun.
+    """
     starts = [session.start for session in record.sessions]
+    ends = [session.jobs[-1].submission_time for session in record.sessions]
+    if session_end == "finish":
+        ends = list(accumulate((session.finish for session in record.sessions), max))
 
     def presence(time: float, opened: int | None) -> float:
         if opened is None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol.dialect import Dialect
-from batsched_py.protocol.dialects import BATSIM4, BATSIM5, DIALECTS
+from batsched_py.protocol.dialects import BATSIM4, DIALECTS
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile, Unintelligible
 from batsched_py.protocol.requests import read_request
@@ -56,14 +56,8 @@ def read_batsim_json(path: str | Path, name: str, dialect: Dialect | None = None
             raise InputError(f"{path}: job {index} ({job.id}): field `id`: job {seen[job.id]} has it already")
     check_dependencies(jobs, str(path))
     jobs.sort(key=lambda job: job.submission_time)
-    return Workload(
-        name=name,
-        jobs=jobs,
-        profiles=_needed_profiles(jobs, content.profiles, dialect),
-        nb_hosts=content.nb_res,
-        path=str(path),
-        finishes=_finishes(path, jobs),
-    )
+    profiles = _needed_profiles(jobs, content.profiles, dialect)
+    return Workload(name, jobs, profiles, content.nb_res, str(path), _finishes(path, jobs))
 
 
 def _finishes(path: str | Path, jobs: list[Job]) -> list[float] | None:
@@ -97,10 +91,7 @@ def _decode(path: str | Path, kind: type[T]) -> T:
 def _dialect(content: _File) -> Dialect:
     """The dialect that knows most of the profiles; Batsim 4's if several do."""
     types = [kind for profile in content.profiles.values() if isinstance(kind := profile.get("type"), str)]
-    known = {
-        dialect.name: sum(kind in dialect.profile_types for kind in types) for dialect in DIALECTS.values()
-    }
-    return DIALECTS[max(known, key=lambda name: known[name])]
+    return max(DIALECTS.values(), key=lambda dialect: sum(kind in dialect.profile_types for kind in types))
 
 
 def _read_job(path: str | Path, index: int, fields: dict[str, Any], workload: str, dialect: Dialect) -> Job:
@@ -129,16 +120,6 @@ def _needed_profiles(
     return {name: needed[name] for name in profiles if name in needed}
 
 
-def read_batsim5_json(path: str | Path, name: str) -> Workload:
-    """Read a workload file of Batsim 5."""
-    return read_batsim_json(path, name, BATSIM5)
-
-
-def write_batsim5_json(path: str | Path, workload: Workload) -> None:
-    """Write a workload file of Batsim 5. An error names a profile that it has no type for."""
-    write_batsim_json(path, workload, BATSIM5)
-
-
 def write_batsim_json(path: str | Path, workload: Workload, dialect: Dialect = BATSIM4) -> None:
     """Write a workload file, one job and one profile a line; identifiers go without the workload's name."""
     size = workload.nb_hosts or max([job.size for job in workload.jobs], default=1)
@@ -161,10 +142,10 @@ def read_content(path: str | Path) -> Content:
     """Read a workload file without leaving anything out; the types of its profiles tell its dialect."""
     file = _read_file(path)
     dialect = _dialect(file)
-    jobs = [
-        _read_job(path, index, fields, _workload_of(fields), dialect)
-        for index, fields in enumerate(file.jobs)
-    ]
+    jobs = []
+    for index, fields in enumerate(file.jobs):
+        workload = str(fields.get("id")).rpartition("!")[0] or "w0"
+        jobs.append(_read_job(path, index, fields, workload, dialect))
     members = _decode(path, dict)
     return Content(
         about={name: value for name, value in members.items() if name not in ("jobs", "profiles")},
@@ -172,11 +153,6 @@ def read_content(path: str | Path) -> Content:
         jobs=jobs,
         profiles={name: dialect.read_profile(fields) for name, fields in file.profiles.items()},
     )
-
-
-def _workload_of(fields: dict[str, Any]) -> str:
-    """The name of the workload in a job's identifier, or a default."""
-    return str(fields.get("id")).rpartition("!")[0] or "w0"
 
 
 def translate_batsim_json(source: str | Path, target: str | Path, dialect: Dialect) -> int:

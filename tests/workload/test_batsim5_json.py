@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import asdict
 
 from batsched_py.errors import InputError
+from batsched_py.protocol.dialects import BATSIM5
 from batsched_py.protocol.profiles import (
     Composed,
     DataStaging,
@@ -24,9 +25,7 @@ from batsched_py.protocol.profiles import (
     UsageTrace,
 )
 from batsched_py.workload.batsim_json import (
-    read_batsim5_json,
     read_batsim_json,
-    write_batsim5_json,
     write_batsim_json,
 )
 from batsched_py.workload.model import Workload
@@ -102,7 +101,7 @@ def test_a_file_is_recognised_read_and_written_as_it_was(content: dict[str, Any]
     assert workload.jobs[0].extra == {"user": "ann", "memory": [1, 2]}
     assert workload.jobs[0].user == "ann"
     assert workload.jobs[1].extra == {"extra_data": "no JSON"}
-    write_batsim5_json(path, workload)
+    write_batsim_json(path, workload, BATSIM5)
     assert json.loads(path.read_text()) == content
 
 
@@ -113,17 +112,17 @@ def jobs_of(workload: Workload) -> list[dict[str, Any]]:
 def test_it_goes_to_batsim_4_and_back(content: dict[str, Any], tmp_path: Path) -> None:
     five, four, again = (tmp_path / name for name in ("five.json", "four.json", "again.json"))
     five.write_text(json.dumps(content))
-    write_batsim_json(four, read_batsim5_json(five, "w0"))
+    write_batsim_json(four, read_batsim_json(five, "w0", BATSIM5))
     assert json.loads(four.read_text())["profiles"]["total"]["type"] == "parallel_homogeneous_total"
     assert json.loads(four.read_text())["jobs"][0]["user"] == "ann"
-    write_batsim5_json(again, read_workload(four, "w0"))
+    write_batsim_json(again, read_workload(four, "w0"), BATSIM5)
     assert json.loads(again.read_text()) == content
 
 
 @pytest.mark.parametrize("name", ["busy400_fcfs", "kinds120_fcfs", "rigid200_fcfs", "uneven100_fcfs"])
 def test_workloads_of_batsim_4_go_there_and_back(name: str, tmp_path: Path) -> None:
     original = read_batsim_json(next((GOLDEN / name).glob("*.json")), "w0")
-    write_batsim5_json(tmp_path / "five.json", original)
+    write_batsim_json(tmp_path / "five.json", original, BATSIM5)
     carried = read_workload(tmp_path / "five.json", "w0")
     assert jobs_of(carried) == jobs_of(original)
     assert [(key, type(profile)) for key, profile in carried.profiles.items()] == [
@@ -142,7 +141,7 @@ def test_what_batsim_5_has_no_type_for_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match="profile 'p': a profile of the type send cannot be said to Batsim 5"
     ):
-        write_batsim5_json(tmp_path / "five.json", read_workload(path, "w0"))
+        write_batsim_json(tmp_path / "five.json", read_workload(path, "w0"), BATSIM5)
     assert not (tmp_path / "five.json").exists()
 
 
@@ -176,7 +175,7 @@ def test_a_profile_that_makes_no_sense_is_kept_with_its_fault(
     path = tmp_path / "five.json"
     job = {"id": "1", "subtime": 0, "res": 1, "profile": "p"}
     path.write_text(json.dumps({"nb_res": 1, "jobs": [job], "profiles": {"p": fields}}))
-    profile = read_batsim5_json(path, "w0").profiles["p"]
+    profile = read_batsim_json(path, "w0", BATSIM5).profiles["p"]
     assert isinstance(profile, Unintelligible)
     assert fault in profile.fault
     assert profile.fields == fields

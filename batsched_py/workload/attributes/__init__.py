@@ -83,14 +83,11 @@ def _maker(wanted: str, columns: Mapping[str, Any], path: str) -> tuple[str, Mak
             "or give path/to/file.py:ClassName"
         )
 
-    def value(record: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {name: record[column]} if _is_known(record[column]) else {}
+    def make(record: Mapping[str, Any]) -> Mapping[str, Any]:
+        value = record[column]
+        return {name: value} if value is not None and value == value and value not in ("", -1) else {}
 
-    return f"attribute {wanted!r}", value
-
-
-def _is_known(value: Any) -> bool:
-    return value is not None and value == value and value != "" and value != -1
+    return f"attribute {wanted!r}", make
 
 
 def _checked(source: str, made: Any) -> Mapping[str, Any]:

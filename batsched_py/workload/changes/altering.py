@@ -47,18 +47,15 @@ class Load(Change):
     def _by_sizes(self, log: SwfLog) -> tuple[SwfLog, str]:
         chances = np.random.default_rng(self.seed).random(len(log))
         most = log.machine_size or np.iinfo(np.int64).max
-        sizes: dict[str, Any] = {
-            name: self._sizes(getattr(log, name), chances, most)
-            for name in ("allocated_processors", "requested_processors")
-        }
-        changed = replace(log, **sizes)
+        scaled: dict[str, Any] = {}
+        for name in ("allocated_processors", "requested_processors"):
+            sizes = getattr(log, name)
+            larger = np.clip(np.floor(sizes * self.factor + chances), 1, most).astype(np.int64)
+            scaled[name] = np.where(sizes > 0, larger, sizes)
+        changed = replace(log, **scaled)
         before, after = (float(each.run_time @ np.maximum(each.processors, 0)) for each in (log, changed))
         reached = after / before if before else 1.0
         return changed, f"the load is {reached:.4g} times what it was; sizes are no powers of two any more"
-
-    def _sizes(self, sizes: Integers, chances: Floats, most: int) -> Integers:
-        scaled = np.clip(np.floor(sizes * self.factor + chances), 1, most).astype(np.int64)
-        return np.where(sizes > 0, scaled, sizes)
 
 
 @dataclass(frozen=True)

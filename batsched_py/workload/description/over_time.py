@@ -247,7 +247,8 @@ def aggregated_variance(series: Series) -> float:
     """
     n = len(series)
     lengths = _powers_of_two(4, n // 32)
-    observed = np.log([_block_means(series, length).var() for length in lengths])
+    blocks = (series[: n // length * length].reshape(-1, length) for length in lengths)
+    observed = np.log([block.mean(axis=1).var() for block in blocks])
     candidates = np.arange(0.01, 1.0, 0.001)
     exponents = 2 * candidates[:, None] - 2
     misfit = observed - np.log(lengths**exponents - float(n) ** exponents)
@@ -326,13 +327,8 @@ def _powers_of_two(first: int, last: int) -> NDArray[np.int64]:
     return 2 ** np.arange(int(np.log2(first)), int(np.log2(last)) + 1)
 
 
-def _block_means(series: Series, length: int) -> Series:
-    return series[: len(series) // length * length].reshape(-1, length).mean(axis=1)
-
-
-def _slope(x: NDArray[np.float64], y: Series, weights: NDArray[np.float64] | None = None) -> float:
-    root = None if weights is None else np.sqrt(weights)
-    return float(np.polyfit(x, y, 1, w=root)[0])
+def _slope(x: Series, y: Series, weights: Series) -> float:
+    return float(np.polyfit(x, y, 1, w=np.sqrt(weights))[0])
 
 
 #: Arrivals are counted in intervals of this many seconds.

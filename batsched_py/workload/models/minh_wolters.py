@@ -149,7 +149,7 @@ def _parallelism(learned: MinhWoltersParameters, labels: Integers, random: np.ra
     classes = np.array([learned.parallelism[str(size)] for size in pairs.sizes])
     drawn = np.ones(len(labels), dtype=np.int64)
     for label in np.unique(labels).tolist():
-        rows = clusters == label if (clusters == label).any() else clusters == _nearest(clusters, label)
+        rows = clusters == clusters[np.abs(clusters - label).argmin()]
         of_class = np.bincount(classes[rows], counts[rows])
         members = np.flatnonzero(labels == label)
         chosen = random.choice(len(of_class), len(members), p=of_class / of_class.sum())
@@ -159,7 +159,3 @@ def _parallelism(learned: MinhWoltersParameters, labels: Integers, random: np.ra
             places = members[chosen == each]
             drawn[places] = random.choice(sizes[inside], len(places), p=share)
     return drawn
-
-
-def _nearest(clusters: Integers, label: int) -> int:
-    return int(clusters[np.abs(clusters - label).argmin()])

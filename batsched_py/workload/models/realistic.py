@@ -76,6 +76,7 @@ class Realistic(models.LearningModel):
         sizes = np.log(bags.first(requested(jobs)))
         ranks = shapes.ranks_within(shapes.bag_classes(bags.sizes), bags.means(jobs.run_time))
         fullness = hidden.fullness_of_days(bags.first(jobs.submit), bags.first(requested(jobs)) * bags.sizes)
+        asked = bags.first(jobs.requested_time)[np.unique(programs, return_index=True)[1]]
         learned = RealisticParameters(
             source=source,
             machine=machine,
@@ -90,9 +91,7 @@ class Realistic(models.LearningModel):
             run_times=hidden.fit_persistence(hidden.normal_scores(ranks), users, programs, fullness),
             demand=variation(daily_work(jobs.submit, requested(jobs))),
             variation=variation(daily_work(jobs.submit, jobs.run_time * requested(jobs))),
-            requests=shapes.fit_requests(
-                _longest(programs, bags, jobs.run_time), _first(programs, bags.first(jobs.requested_time))
-            ),
+            requests=shapes.fit_requests(_longest(programs, bags, jobs.run_time), asked),
         )
 
         def trial(persistence: Persistence, seed: int) -> models.Columns:
@@ -145,7 +144,8 @@ class Realistic(models.LearningModel):
         """The size of each bag."""
 
         def sizes(values: Floats) -> Integers:
-            return shapes.draw_sizes(learned.shapes, programs, bags, submit, _places(values))[programs]
+            places = np.argsort(np.argsort(values, kind="stable"), kind="stable") / len(values)
+            return shapes.draw_sizes(learned.shapes, programs, bags, submit, places)[programs]
 
         values = hidden.draw_program_values(learned.sizes, users, programs, bags.sizes, random)
         starts = bags.first(submit)
@@ -189,18 +189,8 @@ def _stages(progress: models.Progress | None) -> tuple[models.Progress, models.P
     return clusters_done, trials_done
 
 
-def _places(values: Floats) -> Floats:
-    """The place of each value among all, between 0 and 1."""
-    return np.argsort(np.argsort(values, kind="stable"), kind="stable") / len(values)
-
-
 def _longest(programs: Integers, bags: Bags, run_times: Floats) -> Floats:
     """The longest run time of each program."""
     longest = np.zeros(int(programs.max()) + 1)
     np.maximum.at(longest, programs, np.maximum.reduceat(run_times[bags.order], bags.starts))
     return longest
-
-
-def _first(programs: Integers, values: Floats) -> Floats:
-    """The value of the first bag of each program."""
-    return values[np.unique(programs, return_index=True)[1]]

@@ -267,8 +267,8 @@ def fit_shapes(jobs: SwfLog, bags: Bags, programs: Integers, mixture: Mixture) -
             for inside in (classes == each for each in range(BAG_CLASSES))
         ],
         clusters=[
-            _cluster(values[inside], sizes[inside], deviation)
-            for inside, deviation in zip(_members(of_jobs, mixture), mixture.deviations, strict=True)
+            _cluster(values[of_jobs == number], sizes[of_jobs == number], deviation)
+            for number, deviation in enumerate(mixture.deviations)
         ],
         spread=fit_spread(jobs.run_time, bags),
         longest=_longest(jobs.run_time, sizes),
@@ -349,10 +349,6 @@ def size_classes(sizes: Integers) -> Integers:
 def _sizes(sizes: Integers, jobs: Integers) -> Sizes:
     known, codes = np.unique(sizes, return_inverse=True)
     return Sizes(known.tolist(), np.bincount(codes, jobs).astype(np.int64).tolist())
-
-
-def _members(clusters: Integers, mixture: Mixture) -> list[NDArray[np.bool_]]:
-    return [clusters == cluster for cluster in range(len(mixture.weights))]
 
 
 def _cluster(values: Floats, sizes: Integers, deviation: float) -> Cluster:

@@ -116,12 +116,13 @@ def count_hosts(text: str) -> int:
     for host in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text):
         count = 1
         for ranges in re.findall(r"\[([^\]]*)\]", host):
-            count *= sum(_length(each) for each in ranges.split(","))
+            count *= sum(length_of(each) for each in ranges.split(","))
         total += count
     return total
 
 
-def _length(text: str) -> int:
+def length_of(text: str) -> int:
+    """How many numbers a range like ``2-5`` has; 1 for anything else."""
     first, last = map(whole, text.partition("-")[::2])
     return 1 if first is None or last is None else max(last - first + 1, 0)
 

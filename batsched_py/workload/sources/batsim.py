@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 import numpy as np
@@ -17,11 +17,10 @@ from batsched_py.workload.batsim_json import read_content, write_batsim_json
 from batsched_py.workload.requests import NodeWords
 from batsched_py.workload.sources import Source, count_lost
 from batsched_py.workload.sources.accounting import Account
-from batsched_py.workload.swf.conventions import LOG_SPEED
+from batsched_py.workload.swf.conventions import EXTRA, LOG_SPEED
 from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.swf.workload import swf_to_workload
 
-_NAMES = ("user", "group", "executable", "queue", "partition")
 _RECORDED = (
     "wait", "status", "average_cpu_time", "used_memory", "requested_memory", "preceding_job", "think_time",
 )  # fmt: skip
@@ -57,7 +56,10 @@ class Batsim(Source):
             "allocated_processors": np.array([job.size for job in jobs]),
             "requested_processors": np.array([job.size for job in jobs]),
             "requested_time": np.array([job.walltime if job.has_walltime else -1.0 for job in jobs]),
-            **{name: np.array([_number(job.extra.get(name)) for job in jobs]) for name in _NAMES},
+            **{
+                name: np.array([each if is_natural(each := job.extra.get(name)) else -1 for job in jobs])
+                for name in EXTRA
+            },
         }
         more = {}
         if any("request" in job.extra for job in jobs):
@@ -96,10 +98,6 @@ def _run_time(profile: Profile) -> float | None:
     if type(profile) is Homogeneous and not profile.sends_bytes:
         return float(profile.work) / LOG_SPEED
     return None
-
-
-def _number(value: Any) -> int:
-    return value if is_natural(value) else -1
 
 
 def _kind(profile: Profile | None) -> str:

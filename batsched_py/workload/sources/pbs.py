@@ -51,7 +51,8 @@ class Pbs(Source):
         ]  # fmt: skip
         if not records:
             return account.log({"submit": np.empty(0)}, {})
-        columns = {name: _array([record[name] for record in records]) for name in records[0]}
+        columns = {name: np.array([record[name] for record in records]) for name in records[0]}
+        columns |= {name: text.astype(object) for name, text in columns.items() if text.dtype.kind == "U"}
         origin = float(columns["submit"].min())
         columns["submit"] = columns["submit"] - origin
         named, names = accounting.named_columns(
@@ -156,9 +157,8 @@ def _job(name: str, fields: dict[str, str], account: Account) -> dict[str, Any]:
     start, end = _number(fields["start"]), _number(fields["end"])
     queued = _number(fields.get("qtime") or fields.get("ctime") or fields["etime"])
     requested = _requested(fields)
-    allocated = (
-        _known(fields.get("resources_used.ncpus")) or _exec_slots(fields.get("exec_host", "")) or requested
-    )
+    slots = _exec_slots(fields.get("exec_host", ""))
+    allocated = _known(fields.get("resources_used.ncpus")) or slots or requested
     if allocated <= 0:
         account.guessed["size of a job that says none: 1"] += 1
         allocated = requested = 1
@@ -197,10 +197,6 @@ def _number(text: str) -> float:
     return number
 
 
-def _array(values: list[Any]) -> NDArray[Any]:
-    return np.array(values, dtype=object if isinstance(values[0], str) else None)
-
-
 def _status(exit_status: int, run_time: float, limit: float) -> int:
     """Ended by a signal at its limit is a failure, before it a cancellation."""
     if exit_status == 0:
@@ -236,12 +232,8 @@ def _exec_slots(text: str) -> int:
     total = 0
     for place in filter(None, text.split("+")):
         slots = place.partition("/")[2]
-        first, last = map(accounting.whole, slots.partition("-")[::2])
         count = accounting.whole(slots.partition("*")[2])
-        if count is not None:
-            total += count
-        else:
-            total += 1 if first is None or last is None else max(last - first + 1, 0)
+        total += accounting.length_of(slots) if count is None else count
     return total
 
 

@@ -306,10 +306,11 @@ def _jobs(tables: Iterable[pd.DataFrame], account: Account) -> Records:
         raise _too_many_tasks(account.path)
     if any(tasks):
         account.guessed[_WHOLE_ARRAY] += sum(c for c in counts if c > 1)
-        jobs = jobs.loc[jobs.index.repeat(counts)]
-        jobs = jobs.assign(
-            JobID=[each for name, numbers in zip(ids, tasks, strict=True) for each in _names(name, numbers)]
-        )
+        names: list[str] = []
+        for name, numbers in zip(ids, tasks, strict=True):
+            array = name.partition("_")[0]
+            names += [f"{array}_{task}" for each in numbers for task in each] or [name]
+        jobs = jobs.loc[jobs.index.repeat(counts)].assign(JobID=names)
     return Records(jobs.reset_index(drop=True))
 
 
@@ -324,11 +325,6 @@ def _tasks(name: str) -> list[range]:
         return []
     ends = (each.partition("-")[::2] for each in parts[2].split(","))
     return [range(int(first), int(last or first) + 1) for first, last in ends]
-
-
-def _names(name: str, tasks: list[range]) -> list[str]:
-    array = name.partition("_")[0]
-    return [f"{array}_{task}" for numbers in tasks for task in numbers] or [name]
 
 
 def _written_moments(moments: NDArray[Any], zone: tzinfo) -> list[str]:

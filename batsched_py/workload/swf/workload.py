@@ -53,7 +53,7 @@ class LoggedJobs(Jobs):
         self._workload = workload
         self._columns = columns
         self._extras = extras
-        self._extra = lru_cache(_SHARED_EXTRAS)(self._make_extra)
+        self._extra = lru_cache(_SHARED_EXTRAS)(lambda row: extra_fields(extras[row].tolist()))
         self._profiles = profiles
         """The name of its profile for each run time."""
         self._numbers = columns["job_number"]
@@ -130,9 +130,6 @@ class LoggedJobs(Jobs):
             return None
         job = self[int(self._by_number[rank])]
         return job if job.id == job_id else None
-
-    def _make_extra(self, row: int) -> dict[str, Any]:
-        return extra_fields(self._extras[row].tolist())
 
     @cached_property
     def _by_number(self) -> Places:
