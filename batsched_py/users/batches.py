@@ -31,6 +31,7 @@ from batsched_py.protocol.profiles import Profile
 from batsched_py.users import NamedUsers, Submission, User
 from batsched_py.users.population import run_time_of
 from batsched_py.users.rigid import recorded_note
+from batsched_py.users.think_time import SessionOption
 from batsched_py.workload.model import Workload
 from batsched_py.workload.session_graph import SessionGraph
 from batsched_py.workload.sessions import Session, cut_workload, session_rule
@@ -55,13 +56,7 @@ class Record(Struct, eq=False):
 class InBatches(NamedUsers):
     """What the models of users with batches have in common."""
 
-    sessions: Annotated[
-        str,
-        Meta(
-            description="What opens a session: arrival:MINUTES, last:MINUTES or max:MINUTES, or a class of "
-            "your own as path/to/file.py:ClassName."
-        ),
-    ] = "arrival:60"
+    sessions: SessionOption = "arrival:60"
     order: Annotated[
         bool, Meta(description="Order constraint: no batch before all jobs of the one before are submitted.")
     ] = True

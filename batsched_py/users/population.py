@@ -75,15 +75,12 @@ def shuffled(workload: Workload, seed: int) -> Workload:
         )
         for job, place in zip(jobs, places, strict=True)
     ]
-    recorded = workload.finishes
-    finishes = (
-        None
-        if recorded is None
-        else [
+    finishes = None
+    if (recorded := workload.finishes) is not None:
+        finishes = [
             job.submission_time + (float(recorded[place]) - jobs[place].submission_time)
             for job, place in zip(jobs, places, strict=True)
         ]
-    )
     return replace(workload, jobs=dealt, finishes=finishes)
 
 
@@ -124,12 +121,7 @@ class Pool(Struct, eq=False):
         Temporary users are left out who were there in the first or in the last ``margin`` weeks only.
         """
         streams = [
-            Stream(
-                user,
-                part,
-                int(part.jobs[0].submission_time // WEEK),
-                int(part.jobs[-1].submission_time // WEEK),
-            )
+            Stream(user, part, *(int(part.jobs[end].submission_time // WEEK) for end in (0, -1)))
             for user, part in one_by_one(workload).items()
         ]
         if not streams:

@@ -21,6 +21,15 @@ from batsched_py.users.rigid import who
 from batsched_py.workload.model import Workload
 from batsched_py.workload.sessions import Delimiter, Sessions, cut_workload, session_rule
 
+#: What opens a session, as users of several kinds are told.
+SessionOption = Annotated[
+    str,
+    Meta(
+        description="What opens a session: arrival:MINUTES, last:MINUTES or max:MINUTES, or a class of your "
+        "own as path/to/file.py:ClassName."
+    ),
+]
+
 
 @dataclass
 class ThinkTime(NamedUsers):
@@ -33,13 +42,7 @@ class ThinkTime(NamedUsers):
 
     name = "think-time"
 
-    sessions: Annotated[
-        str,
-        Meta(
-            description="What opens a session: arrival:MINUTES, last:MINUTES or max:MINUTES, or a class of "
-            "your own as path/to/file.py:ClassName."
-        ),
-    ] = "arrival:60"
+    sessions: SessionOption = "arrival:60"
     edges: Annotated[
         Literal["reduced", "all"],
         Meta(description="Whether a session waits only for those that others do not imply, or for all."),
@@ -52,11 +55,8 @@ class ThinkTime(NamedUsers):
         """The native engine has such users, for jobs that all name a user and the rules that we have."""
         if not isinstance(rule := self._rule, Delimiter):
             return None
-        return "think-time", {
-            "rule": rule.rule,
-            "seconds": rule.seconds,
-            "reduced": self.edges == "reduced",
-        }
+        reduced = self.edges == "reduced"
+        return "think-time", {"rule": rule.rule, "seconds": rule.seconds, "reduced": reduced}
 
     def named_users(self, workload: Workload) -> list[User]:
         """One user for each in the workload."""

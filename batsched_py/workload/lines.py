@@ -67,10 +67,7 @@ def _limited(path: Path, pieces: Iterator[bytes], limit: int) -> Iterator[bytes]
     for piece in pieces:
         size += len(piece)
         if size > limit:
-            raise InputError(
-                f"{path}: unpacks to more than {limit:,} bytes, which is more than {HIGHEST_RATIO} times its "
-                "size; if it is a log nevertheless, gunzip it first"
-            )
+            raise _too_large(path, limit, "gunzip it first")
         yield piece
 
 
@@ -159,7 +156,11 @@ def _length_of_texts(column: Any) -> int:
 
 def _check_size(path: Path, size: int, limit: int) -> None:
     if size > limit:
-        raise InputError(
-            f"{path}: unpacks to more than {limit:,} bytes, which is more than {HIGHEST_RATIO} times its "
-            "size; if it is a log nevertheless, write it as CSV"
-        )
+        raise _too_large(path, limit, "write it as CSV")
+
+
+def _too_large(path: Path, limit: int, advice: str) -> InputError:
+    return InputError(
+        f"{path}: unpacks to more than {limit:,} bytes, which is more than {HIGHEST_RATIO} times its size; "
+        f"if it is a log nevertheless, {advice}"
+    )

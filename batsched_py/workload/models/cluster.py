@@ -16,9 +16,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from batsched_py.workload.models import Model
-from batsched_py.workload.swf.log import SwfLog
-
-HOUR: Final = 3600.0
+from batsched_py.workload.swf.log import HOUR, SwfLog
 
 #: What users ask for, in seconds: the least of these that is long enough.
 WALLTIMES: Final = HOUR * np.array([0.25, 0.5, 1, 2, 4, 8, 12, 24, 48, 72])
@@ -140,11 +138,8 @@ class Cluster(Model):
         size = count * self._cores_of(kind)
         asked: dict[str, Any] = {"per_core": {"memory": f"{memory} GB"}}
         if kind.unit == "gpu":
-            asked = {
-                "tasks": count,
-                "cores": CORES_OF_A_GPU,
-                "per_task": {"gpu": 1, "memory": f"{memory} GB"},
-            }
+            each = {"gpu": 1, "memory": f"{memory} GB"}
+            asked = {"tasks": count, "cores": CORES_OF_A_GPU, "per_task": each}
         elif kind.unit == "node":
             asked |= {"nodes": count, "exclusive": True}
         elif count > 1:

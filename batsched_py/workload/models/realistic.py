@@ -174,17 +174,16 @@ class Realistic(models.LearningModel):
 
 def _stages(progress: models.Progress | None) -> tuple[models.Progress, models.Progress]:
     """Who tells of the clusters and of the trials that follow, as steps of one whole."""
+    tell = progress or (lambda done, total: None)
     clusters = 0
 
     def clusters_done(done: int, total: int) -> None:
         nonlocal clusters
         clusters = total
-        if progress is not None:
-            progress(done, total + hidden.TRIALS)
+        tell(done, total + hidden.TRIALS)
 
     def trials_done(done: int, total: int) -> None:
-        if progress is not None:
-            progress(clusters + done, clusters + total)
+        tell(clusters + done, clusters + total)
 
     return clusters_done, trials_done
 

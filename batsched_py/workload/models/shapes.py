@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.workload.description.jobs import Bags, requested
 from batsched_py.workload.models import Progress
-from batsched_py.workload.swf.log import DAY, Floats, Integers, SwfLog
+from batsched_py.workload.swf.log import DAY, HOUR, Floats, Integers, SwfLog
 
 Scale = Literal["log", "linear"]
 
@@ -478,7 +478,6 @@ def _raked(shapes: Shapes, classes: Integers, sizes: Integers, jobs: NDArray[Any
 
 
 _BINS_PER_OCTAVE: Final = 2
-_HOUR: Final = 3600.0
 
 
 class Requests(Struct):
@@ -523,7 +522,7 @@ def _at_least(times: Floats, counts: Integers, run_times: Floats, random: np.ran
         cumulated, least + random.random(len(run_times)) * (cumulated[-1] - least), side="right"
     )
     above = np.where(
-        least < cumulated[-1], said[np.clip(chosen - 1, 0, len(said) - 1)], np.ceil(run_times / _HOUR) * _HOUR
+        least < cumulated[-1], said[np.clip(chosen - 1, 0, len(said) - 1)], np.ceil(run_times / HOUR) * HOUR
     )
     return np.where(random.random(len(run_times)) < unsaid, -1.0, above)
 

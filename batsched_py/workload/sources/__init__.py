@@ -50,12 +50,6 @@ def count_lost(log: SwfLog, columns: Sequence[str] = (), kept: Sequence[str] = (
     }
 
 
-def read_text(path: Path) -> str:
-    """The text of a file."""
-    with open_text(path) as file:
-        return file.read()
-
-
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
     """A file to read text from; one that cannot be read is reported in one line."""

@@ -23,6 +23,7 @@ from batsched_py.errors import InputError
 from batsched_py.workload.columns import Numbers, gather
 from batsched_py.workload.lines import bad_lines_text
 from batsched_py.workload.model import Workload
+from batsched_py.workload.swf.conventions import EXTRA
 from batsched_py.workload.swf.log import COLUMNS, WHOLE, Integers, SwfLog, swf_log
 from batsched_py.workload.swf.workload import JobColumns
 
@@ -130,13 +131,7 @@ def length_of(text: str) -> int:
 _log = logging.getLogger(__name__)
 
 #: Columns that are numbers in a log and names elsewhere, with the key of the header that tells the names.
-NAMED: Final = {
-    "user": "User",
-    "group": "Group",
-    "executable": "Executable",
-    "queue": "Queue",
-    "partition": "Partition",
-}
+NAMED: Final = {column: column.capitalize() for column in EXTRA}
 
 
 @dataclass

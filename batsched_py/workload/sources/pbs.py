@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from batsched_py.workload.sources import Source, accounting, count_lost, read_text
+from batsched_py.workload.sources import Source, accounting, count_lost, open_text
 from batsched_py.workload.sources.accounting import Account
 from batsched_py.workload.swf.conventions import CANCELLED, COMPLETED, FAILED
 from batsched_py.workload.swf.log import SwfLog, on_clock, start_of
@@ -45,10 +45,10 @@ class Pbs(Source):
     def read(self, path: Path) -> SwfLog:
         """Read a log."""
         account = Account(path)
-        records = [
-            record for line, text in enumerate(read_text(path).split("\n"), start=1)
-            if (record := _record(text, line, account)) is not None
-        ]  # fmt: skip
+        with open_text(path) as file:
+            lines = enumerate(file.read().split("\n"), start=1)
+        found = (_record(text, line, account) for line, text in lines)
+        records = [record for record in found if record is not None]
         if not records:
             return account.log({"submit": np.empty(0)}, {})
         columns = {name: np.array([record[name] for record in records]) for name in records[0]}

@@ -29,17 +29,9 @@ Numbers = NDArray[np.float64]
 #: The states of jobs that are over, and the status that the log gives them.
 STATES: Final = {
     "COMPLETED": COMPLETED,
-    "FAILED": FAILED,
-    "TIMEOUT": FAILED,
-    "OUT_OF_MEMORY": FAILED,
-    "NODE_FAIL": FAILED,
-    "BOOT_FAIL": FAILED,
-    "DEADLINE": FAILED,
-    "LAUNCH_FAILED": FAILED,
-    "PREEMPTED": FAILED,
-    "REQUEUED": FAILED,
-    "CANCELLED": CANCELLED,
-    "REVOKED": CANCELLED,
+    **dict.fromkeys(("FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE"), FAILED),
+    **dict.fromkeys(("LAUNCH_FAILED", "PREEMPTED", "REQUEUED"), FAILED),
+    **dict.fromkeys(("CANCELLED", "REVOKED"), CANCELLED),
 }
 UNFINISHED: Final = ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED")
 _UNKNOWN_TIMES: Final = ("", "Unknown", "None", "N/A", "NONE")

@@ -261,11 +261,7 @@ class SwfReader:
             left_out = total - nb_kept
             _log.warning("%s: %d of %d records left out: %s", self._path, left_out, total, ", ".join(reasons))
         keep(columns, kept)
-        submit = columns["submit"]
-        if (submit[1:] < submit[:-1]).any():
-            order = np.argsort(submit, kind="stable")
-            for name in columns:  # one after the other, since there may be no memory for two of all
-                columns[name] = columns[name][order]
+        sort_by_submission(columns)
         return columns
 
     def _refusal(self, reasons: list[str]) -> InputError:
@@ -283,6 +279,17 @@ def _settle_cancelled(values: dict[str, Floats]) -> None:
         requested[cancelled & (requested <= 0)] = allocated[cancelled & (requested <= 0)]
         allocated[cancelled] = 0
         values["run_time"][cancelled] = 0
+
+
+def sort_by_submission(columns: dict[str, Numbers]) -> bool:
+    """Put records into the order of their submissions; tells whether they were in another one."""
+    submit = columns["submit"]
+    if not (submit[1:] < submit[:-1]).any():
+        return False
+    order = np.argsort(submit, kind="stable")
+    for name in columns:  # one after the other, since there may be no memory for two of all
+        columns[name] = columns[name][order]
+    return True
 
 
 def keep(columns: dict[str, Numbers], kept: NDArray[np.bool_]) -> None:

@@ -26,7 +26,7 @@ from batsched_py.workload.model import Jobs, Places, Workload
 from batsched_py.workload.swf import conventions
 from batsched_py.workload.swf.conventions import EXTRA, LOG_SPEED, extra_fields, number_text, profile_name
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
-from batsched_py.workload.swf.reader import SwfReader, keep
+from batsched_py.workload.swf.reader import SwfReader, keep, sort_by_submission
 
 if TYPE_CHECKING:
     from batsched_py.workload.requests import NodeWords
@@ -347,11 +347,7 @@ class JobColumns:
 
     def sort(self, columns: dict[str, Numbers]) -> None:
         """Put the records of all pieces into the order of their submissions."""
-        submit = columns["submit"]
-        if (submit[1:] < submit[:-1]).any():
-            order = np.argsort(submit, kind="stable")
-            for name in columns:  # one after the other, since there may be no memory for two of all
-                columns[name] = columns[name][order]
+        if sort_by_submission(columns):
             distinct, first = np.unique(columns["extra"], return_index=True)
             numbers = np.empty(len(distinct), dtype=columns["extra"].dtype)
             by_appearance = np.argsort(first)
