@@ -40,7 +40,10 @@ class Option(Struct, frozen=True):
     """The flags, and what stands for the value, as the help shows them. A ``FILE`` is the name of a file."""
     help: str
     plan: str = ""
-    """The table of a plan, such as ``logs``, or ``logs.file`` if the key is not the name of the field."""
+    """The table of a plan, such as ``logs``, or ``logs.file`` if the key is not the name of the field.
+
+    Without it, this is the ``table`` that the struct around the field names, if it does.
+    """
     usual: str = ""
     """What happens by default, in words, where the default value does not tell."""
     pairs: Option | None = None
@@ -99,6 +102,8 @@ class Setting(Struct, frozen=True):
     option: Option
     bounds: Meta | None = None
     """The least and the largest value."""
+    table: str = ""
+    """The table of a plan, where the option names none."""
 
     @property
     def type(self) -> Any:
@@ -125,7 +130,7 @@ class Setting(Struct, frozen=True):
     def plan_key(self) -> tuple[str, str]:
         """The table of a plan, and the key in its entries."""
         table, _, key = self.option.plan.partition(".")
-        return table, key or self.name
+        return table or self.table, key or self.name
 
     def renamed(self, value: Any, rename: Rename) -> Any:
         """A value of this setting with other names for the files in it."""
@@ -180,7 +185,8 @@ def struct_from(kind: type[Whole], values: Mapping[str, Any]) -> Whole:
 
 @cache
 def _parts(kind: type[Struct]) -> dict[str, Setting | type[Struct]]:
-    return {field.name: _part(field) for field in fields(kind)}
+    table = getattr(kind, "table", "")
+    return {field.name: _part(field, table) for field in fields(kind)}
 
 
 def pairs_in(texts: Iterable[str], flag: str) -> dict[str, str]:
@@ -200,13 +206,13 @@ def pairs_in(texts: Iterable[str], flag: str) -> dict[str, str]:
     return pairs
 
 
-def _part(field: FieldInfo) -> Setting | type[Struct]:
+def _part(field: FieldInfo, table: str) -> Setting | type[Struct]:
     """A setting, or a struct with several."""
     annotation, *notes = get_args(field.type) if hasattr(field.type, "__metadata__") else [field.type]
     option = next((note for note in notes if isinstance(note, Option)), None)
     if option is not None:
         bounds = next((note for note in notes if isinstance(note, Meta)), None)
-        return Setting(field.name, annotation, field.default, option, bounds)
+        return Setting(field.name, annotation, field.default, option, bounds, table)
     if isinstance(annotation, type) and issubclass(annotation, Struct):
         return annotation
     raise TypeError(

@@ -242,7 +242,7 @@ class Result:
     def validate(self, policy: Policy | None = None) -> list[Violation]:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
         from batsched_py.analysis.validator import Facts, validate
-        from batsched_py.api.absences import outages_in
+        from batsched_py.api.explained import outages_in
         from batsched_py.outside.closures import read_closures
         from batsched_py.outside.curve import read_curve
 
@@ -271,8 +271,7 @@ class Result:
         from batsched_py.analysis.absences import read_held
         from batsched_py.analysis.explain import Evidence, Explainer, read_remarks
         from batsched_py.analysis.validator.nodes import Nodes, requests_of
-        from batsched_py.api.absences import absences_in
-        from batsched_py.api.explained import Explained
+        from batsched_py.api.explained import Explained, absences_in
 
         file = self._open("remarks")
         remarks = {} if file is None else read_remarks(file, "remarks.csv")

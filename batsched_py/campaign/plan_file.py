@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 from msgspec import Meta, Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from batsched_py.analysis.runs.aggregate import Baseline
 from batsched_py.analysis.runs.columns import Column
-from batsched_py.campaign.allocators import allocating, read_allocators
 from batsched_py.campaign.plan import (
     DEFAULT_METRICS,
     MADE,
@@ -31,14 +30,68 @@ from batsched_py.campaign.plan import (
     TABLES,
     Exclusion,
     Plan,
+    PlanEntry,
     PlanText,
     usual_folder,
 )
 from batsched_py.campaign.plan_entries import Entries, PlannedPlugin, as_list, compose
 from batsched_py.campaign.prepare import inputs_of
 from batsched_py.campaign.run import Run
-from batsched_py.experiment import Workloads
+from batsched_py.errors import InputError
+from batsched_py.experiment import Choice, Workloads
+from batsched_py.schedulers import SCHEDULERS
+from batsched_py.schedulers.selection import NodeChoiceName, SelectionName
 from batsched_py.trust import code_named_in
+
+#: Options of a scheduler by their names, as texts.
+Options = dict[str, str]
+
+
+class AllocatorEntry(PlanEntry, frozen=True, kw_only=True):
+    """What every scheduler decides about the hosts of a job; an empty entry is named after its nodes."""
+
+    allocator: str | None = None
+    nodes: NodeChoiceName | None = None
+    selection: SelectionName | None = None
+    selection_seed: int | None = None
+
+
+def read_allocators(plan: PlanText, table: Mapping[str, Any] | None) -> dict[str, Options]:
+    """The options that each entry gives to a scheduler."""
+    return {name: _options(plan, name, content) for name, content in (table or {}).items()}
+
+
+def _options(plan: PlanText, name: str, content: Any) -> Options:
+    entry = plan.convert(content, AllocatorEntry, ("allocators", name))
+    given = {option: str(value) for option, value in asdict(entry).items() if value is not None}
+    if given:
+        return given
+    if name not in get_args(NodeChoiceName):
+        known = ", ".join(get_args(NodeChoiceName))
+        plan.fail(
+            ("allocators", name), f"there is no choice of nodes {name!r}; known are {known}, or say `nodes`"
+        )
+    return {"nodes": name}
+
+
+def allocating(
+    plan: PlanText, scheduler: PlannedPlugin, allocator: Options, names: tuple[str, str]
+) -> PlannedPlugin:
+    """A scheduler that gives hosts to jobs as an allocator says; ``names`` are those of both entries."""
+    path = ("schedulers", names[0])
+    if scheduler.is_of_pybatsim:
+        plan.fail(path, "a scheduler of PyBatsim decides without [allocators]")
+    choice = scheduler.choice
+    for option in allocator:
+        if option in choice.options:
+            plan.fail((*path, "options", option), f"the allocator {names[1]!r} says it, too; leave out one")
+    merged = Choice(choice.name, choice.options | allocator)
+    try:
+        SCHEDULERS.create(merged.name, merged.options)
+    except InputError as error:
+        plan.fail(("allocators", names[1]), f"scheduler {names[0]!r}: {error}")
+    return replace(scheduler, choice=merged)
+
 
 #: The place of a run: its choice on each axis.
 Axes = dict[str, str]

@@ -168,8 +168,7 @@ def batsim_command(
     if edc_text is not None or edc_file is not None:
         endpoint, config = _edc_socket(protocol, edc_text, edc_file)
         protocol = "5"
-    elif protocol is None:
-        protocol = "4"
+    protocol = protocol or "4"
     prefix = prefix or ("out/" if protocol == "5" else "out")
     if dump_execution_context:
         click.echo(msgspec.json.encode(_execution_context(endpoint, prefix)))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from batsched_py.workload.model import Workload
     from batsched_py.workload.session_graph import SessionGraph, SessionStatistics
     from batsched_py.workload.sessions import SessionRule
+    from batsched_py.workload.sources.batsim import Batsim
+    from batsched_py.workload.swf.log import SwfLog
 
 
 _CANCELLED = "job that was cancelled while it waited"
@@ -84,28 +86,20 @@ def convert_command(
     From a workload of Batsim to another, profiles and all other fields are kept; what the other version
     of Batsim has no words for is refused by name.
     """
-    from batsched_py.workload.batsim_json import translate_batsim_json
     from batsched_py.workload.changes.altering import Anonymise
     from batsched_py.workload.sources import read_log, source_of, write_log
     from batsched_py.workload.sources.batsim import Batsim
 
     kinds = source_of(source, source_kind, input_options), source_of(target, target_kind)
     if seed is None and isinstance(kinds[0], Batsim) and isinstance(kinds[1], Batsim):
-        with waiting(f"converting {source.name}") as moved:
-            moved(0, 1)
-            jobs = translate_batsim_json(source, target, kinds[1].dialect)
-        say(f"{target}: {jobs:,} jobs")
+        _translate(source, target, kinds[1])
         return
     with waiting(f"converting {source.name}") as moved:
         moved(0, 2)
         log = read_log(source, source_kind, input_options)
-        never_started = log.never_started
-        kept = {_CANCELLED: int(never_started.sum())}
+        kept = {_CANCELLED: int(log.never_started.sum())}
         if cancelled == "leave-out" or not kinds[1].keeps_cancelled:
-            if never_started.all():
-                raise InputError(f"{source}: every job was cancelled while it waited")
-            log = replace(log.select(~never_started), left_out=log.left_out | kept)
-            kept = {}
+            log, kept = _without_cancelled(source, log, kept), {}
         changed = log if seed is None else Anonymise(seed).apply(log)
         moved(1, 2)
         lost = write_log(target, changed, target_kind)
@@ -115,6 +109,23 @@ def convert_command(
         for kind, count in counts.items():
             if count:
                 say(f"  {verb}: {count:,} x {kind}")
+
+
+def _translate(source: Path, target: Path, kind: Batsim) -> None:
+    """Write a workload of Batsim in the words of another version of it."""
+    from batsched_py.workload.batsim_json import translate_batsim_json
+
+    with waiting(f"converting {source.name}") as moved:
+        moved(0, 1)
+        jobs = translate_batsim_json(source, target, kind.dialect)
+    say(f"{target}: {jobs:,} jobs")
+
+
+def _without_cancelled(source: Path, log: SwfLog, cancelled: dict[str, int]) -> SwfLog:
+    """A log without the jobs that were cancelled while they waited, which are counted."""
+    if log.never_started.all():
+        raise InputError(f"{source}: every job was cancelled while it waited")
+    return replace(log.select(~log.never_started), left_out=log.left_out | cancelled)
 
 
 @click.command("change")

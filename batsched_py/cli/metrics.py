@@ -327,8 +327,7 @@ def explain_command(
     from batsched_py.analysis.outcome import read_summary
     from batsched_py.analysis.schedule import read_schedule
     from batsched_py.analysis.validator.nodes import Nodes, requests_of
-    from batsched_py.api.absences import absences_beside
-    from batsched_py.api.explained import Explained
+    from batsched_py.api.explained import Explained, absences_beside
     from batsched_py.experiment.build import read_machine, read_workloads
 
     read = read_workloads(workloads)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import replace
@@ -17,6 +19,7 @@ from batsched_py.experiment import Actors, Choice, Scenario, Workloads
 
 if TYPE_CHECKING:
     from batsched_py.protocol.dialect import Dialect
+    from batsched_py.watch.scenes import Watched
     from batsched_py.wire.conversation import Agreement, Difference, Exchange
 
 
@@ -85,7 +88,7 @@ def serve_command(
       batsched-py serve -s easy --users think-time -w KTH-SP2.swf.gz
       batsim -p platform.xml --enable-dynamic-jobs -e out
     """
-    from batsched_py.decision.server import Server
+    from batsched_py.decision.server import NoteKeeper, Server
     from batsched_py.experiment.build import new_process, read_workloads
     from batsched_py.protocol.dialects import VERSIONS
     from batsched_py.protocol.sizes import refuse_in_messages
@@ -106,21 +109,25 @@ def serve_command(
         click.echo(f"{actors.scheduler.name} listens at {end.endpoint}")
         dialect = VERSIONS.get(protocol)
         if notes is not None:
-            from batsched_py.decision.server import NoteKeeper
-
             Server(end, lambda: NoteKeeper(begin(), notes), dialect=dialect).serve()
-            return
-        if live is None:
+        elif live is None:
             Server(end, begin, keep_alive, dialect).serve()
-            return
-        from batsched_py.watch.live import LiveView
-        from batsched_py.watch.scenes import Watched
-        from batsched_py.watch.screen import Screen
+        else:
+            with _live_view(actors.scheduler.name, live) as watched:
+                Server(end, lambda: watched(begin()), keep_alive, dialect).serve()
 
-        with Screen() as screen:
-            view = LiveView(screen, actors.scheduler.name, 0, *live)
-            view.await_simulation()
-            Server(end, lambda: Watched(begin(), view), keep_alive, dialect).serve()
+
+@contextmanager
+def _live_view(title: str, pace: Pace) -> Iterator[Callable[[Any], Watched]]:
+    """What shows the simulation of a decision process on the terminal."""
+    from batsched_py.watch.live import LiveView
+    from batsched_py.watch.scenes import Watched
+    from batsched_py.watch.screen import Screen
+
+    with Screen() as screen:
+        view = LiveView(screen, title, 0, *pace)
+        view.await_simulation()
+        yield lambda process: Watched(process, view)
 
 
 @click.command("record")

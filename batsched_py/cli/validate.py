@@ -31,7 +31,71 @@ if TYPE_CHECKING:
     from batsched_py.workload.model import CancelledRule, WalltimeRule
 
 
-@click.command("validate")
+#: What is checked, for the help of the command.
+_RULES = """Check the jobs.csv of a simulation, by this or any other Batsim, for violations of the rules.
+
+\b
+Always       overlap     no host runs two jobs at a time
+             capacity    as many hosts as the job asked for, all of which exist
+             causality   no start before the submission
+             walltime    never exceeded; reached exactly by those it stopped
+             arithmetic  finish, waiting, turnaround and stretch fit the other times
+             state       success flag and final state agree
+             twice       no job has two rows
+             resize      changes of the hosts of a job fit together (PREFIX_resizes.csv)
+With -w      lost, invented, workload
+                         every job is there, as the workload describes it, and no other
+             profile     jobs ran as long as their profiles say, and those stopped by their
+                         walltimes needed longer; not of jobs that communicate or wait for
+                         messages, and of jobs that compute with --hosts or -p only
+             dependency  no job starts before what it waits for has happened
+             array       no array runs more tasks at once than it may
+             sizes       a moldable job has one of the sizes that it gives
+             malleable   only malleable jobs grow and shrink, within their bounds
+             work        malleable jobs have done all of their work when they end; of jobs that
+                         compute, this is known with --hosts or -p
+With -w and a machine of nodes
+             resources   no node has more cores, memory or GPUs in use than it has
+             licences    nor the machine more licences
+             exclusive   nobody else is on the nodes of a job that must have them alone
+             partition, features
+                         the nodes are of the kind that the job asked for
+             nodes       neither too few of them nor too many
+             tasks       no task is split over nodes, and not too many are on one
+With --policy
+  fcfs-order             jobs start in the order of submission
+  easy-idle              the head of the queue starts as soon as it fits
+  easy-reservation       and no later than its first shadow time
+  easy-backfill          those who overtake it do not need the hosts reserved for it
+  conservative-reservation
+                         no job starts later than the reservation it gets on arrival
+                         A job that waited for others arrives when it joins the queue
+                         (PREFIX_held.csv). Promises of easy and conservative are about hosts
+                         that are always there: they are refused where some were away or closed.
+With --power-cap
+  power                  hosts never draw more, even if those with jobs are fully busy; power
+                         states are read from PREFIX_pstate_changes.csv if it is there
+With --closures
+  closed                 no job is started on hosts that close before its walltime is over, or
+                         grows into them
+With PREFIX_absences.csv beside it, which simulations with failures write, or with --events
+  away                   no job runs on hosts while they are away
+  failure                a job that a failure has ended, as its note says, ended when its hosts failed
+
+On a machine of nodes the promises hold in every resource: "fits" means that there is a place.
+
+Times that differ by less than their printing error are the same. The first violation is printed, with
+the number of violations of each rule; the exit code is then 1.
+
+\b
+Examples:
+  batsched-py validate out_jobs.csv
+  batsched-py validate out_jobs.csv -w KTH-SP2.swf.gz --hosts 100 --policy easy
+  batsched-py validate out_jobs.csv -w jobs.json -p cluster.toml --policy easy
+"""
+
+
+@click.command("validate", help=_RULES)
 @click.argument("schedule_file", metavar="PREFIX_jobs.csv", type=PATH)
 @struct_options("workloads", Workloads)
 @option(
@@ -82,70 +146,10 @@ def validate_command(
     outside_period: float | None,
     nodes: NodeChoiceName,
 ) -> None:
-    """Check the jobs.csv of a simulation, by this or any other Batsim, for violations of the rules.
-
-    \b
-    Always       overlap     no host runs two jobs at a time
-                 capacity    as many hosts as the job asked for, all of which exist
-                 causality   no start before the submission
-                 walltime    never exceeded; reached exactly by those it stopped
-                 arithmetic  finish, waiting, turnaround and stretch fit the other times
-                 state       success flag and final state agree
-                 twice       no job has two rows
-                 resize      changes of the hosts of a job fit together (PREFIX_resizes.csv)
-    With -w      lost, invented, workload
-                             every job is there, as the workload describes it, and no other
-                 profile     jobs ran as long as their profiles say, and those stopped by their
-                             walltimes needed longer; not of jobs that communicate or wait for
-                             messages, and of jobs that compute with --hosts or -p only
-                 dependency  no job starts before what it waits for has happened
-                 array       no array runs more tasks at once than it may
-                 sizes       a moldable job has one of the sizes that it gives
-                 malleable   only malleable jobs grow and shrink, within their bounds
-                 work        malleable jobs have done all of their work when they end; of jobs that
-                             compute, this is known with --hosts or -p
-    With -w and a machine of nodes
-                 resources   no node has more cores, memory or GPUs in use than it has
-                 licences    nor the machine more licences
-                 exclusive   nobody else is on the nodes of a job that must have them alone
-                 partition, features
-                             the nodes are of the kind that the job asked for
-                 nodes       neither too few of them nor too many
-                 tasks       no task is split over nodes, and not too many are on one
-    With --policy
-      fcfs-order             jobs start in the order of submission
-      easy-idle              the head of the queue starts as soon as it fits
-      easy-reservation       and no later than its first shadow time
-      easy-backfill          those who overtake it do not need the hosts reserved for it
-      conservative-reservation
-                             no job starts later than the reservation it gets on arrival
-                             A job that waited for others arrives when it joins the queue
-                             (PREFIX_held.csv). Promises of easy and conservative are about hosts
-                             that are always there: they are refused where some were away or closed.
-    With --power-cap
-      power                  hosts never draw more, even if those with jobs are fully busy; power
-                             states are read from PREFIX_pstate_changes.csv if it is there
-    With --closures
-      closed                 no job is started on hosts that close before its walltime is over, or
-                             grows into them
-    With PREFIX_absences.csv beside it, which simulations with failures write, or with --events
-      away                   no job runs on hosts while they are away
-      failure                a job that a failure has ended, as its note says, ended when its hosts failed
-
-    On a machine of nodes the promises hold in every resource: "fits" means that there is a place.
-
-    Times that differ by less than their printing error are the same. The first violation is printed, with
-    the number of violations of each rule; the exit code is then 1.
-
-    \b
-    Examples:
-      batsched-py validate out_jobs.csv
-      batsched-py validate out_jobs.csv -w KTH-SP2.swf.gz --hosts 100 --policy easy
-      batsched-py validate out_jobs.csv -w jobs.json -p cluster.toml --policy easy
-    """
+    """Print the first violation in a schedule, and how many there are of each rule."""
     from batsched_py.analysis.schedule import read_schedule, tables_beside
     from batsched_py.analysis.validator import Facts, validate
-    from batsched_py.api.absences import outages_in
+    from batsched_py.api.explained import outages_in
     from batsched_py.experiment.build import read_machine, read_workloads, words_of
     from batsched_py.outside.closures import read_closures
 

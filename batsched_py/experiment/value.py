@@ -9,7 +9,7 @@ the parameters of ``batsched_py.simulate``, the keys of a plan, the command in a
 settings in the documentation are made from this declaration.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -23,6 +23,8 @@ from batsched_py.workload.model import CancelledRule, PrecedingRule, WalltimeRul
 
 class Workloads(Struct, frozen=True, kw_only=True):
     """Logs and workload files that are simulated together, and how the jobs of logs get their walltimes."""
+
+    table: ClassVar[str] = "logs"
 
     files: Annotated[
         tuple[str, ...],
@@ -48,7 +50,6 @@ class Workloads(Struct, frozen=True, kw_only=True):
             "-i, --input-option KEY=VALUE",
             "An option of the kind of log, where that has any, like columns=submit:SubmitTime for a table; "
             "`batsched-py convert --help` lists them. May be given several times.",
-            "logs",
         ),
     ] = ()
     attributes: Annotated[
@@ -57,7 +58,6 @@ class Workloads(Struct, frozen=True, kw_only=True):
             "--attribute COLUMN|NAME=COLUMN|CODE",
             "Give jobs of a log the value of a column as an attribute, job.extra[NAME], for policies and "
             "users; or those that path/to/file.py:ClassName makes of all columns. May be repeated.",
-            "logs",
         ),
     ] = ()
     walltime: Annotated[
@@ -67,11 +67,10 @@ class Workloads(Struct, frozen=True, kw_only=True):
             "Walltime of the jobs of an SWF log: the requested time, but never less than the run time, so "
             "that none is killed; the larger one of the requested time and a multiple of the run time; or "
             "the requested time alone.",
-            "logs",
         ),
     ] = "at-least-run-time"
     walltime_factor: Annotated[
-        float, Option("--walltime-factor F", "The multiple of the run time in --walltime max.", "logs")
+        float, Option("--walltime-factor F", "The multiple of the run time in --walltime max.")
     ] = 2.0
     cancelled: Annotated[
         CancelledRule,
@@ -79,7 +78,6 @@ class Workloads(Struct, frozen=True, kw_only=True):
             "--cancelled",
             "What becomes of the jobs of a log that were cancelled while they waited: they are left out, or "
             "they are submitted and withdrawn after the time for which they had waited.",
-            "logs",
         ),
     ] = "leave-out"
     preceding: Annotated[
@@ -88,7 +86,6 @@ class Workloads(Struct, frozen=True, kw_only=True):
             "--preceding",
             "Whether jobs of a log wait for their preceding jobs (field 17 of SWF): a job is then held until "
             "that one is over and its think time (field 18) has passed.",
-            "logs",
         ),
     ] = "ignore"
 
@@ -109,12 +106,13 @@ class Workloads(Struct, frozen=True, kw_only=True):
 class Machine(Struct, frozen=True, kw_only=True):
     """A platform file or a number of equal hosts; without both, the recorded machine of the workloads."""
 
+    table: ClassVar[str] = "platforms"
+
     file: Annotated[
         str | None,
         Option(
             "-p, --platform FILE",
             "The machine: a platform of SimGrid (.xml), or nodes (.toml, .conf, .config, .json).",
-            "platforms",
         ),
     ] = None
     hosts: Annotated[
@@ -122,14 +120,11 @@ class Machine(Struct, frozen=True, kw_only=True):
         Option(
             "--hosts N",
             "A machine of N equal hosts.  [default, without -p: as large as the log says its own was]",
-            "platforms",
         ),
     ] = None
     speed: Annotated[
         float | None,
-        Option(
-            "--speed X", "Speed of the --hosts, relative to the machine of the log.", "platforms", usual="1"
-        ),
+        Option("--speed X", "Speed of the --hosts, relative to the machine of the log.", usual="1"),
     ] = None
     bandwidth: Annotated[
         str | None,
@@ -137,19 +132,16 @@ class Machine(Struct, frozen=True, kw_only=True):
             "--bandwidth BW",
             "Give the --hosts a network: the bandwidth of each host's link, in each direction, like 1Gbps or "
             "125MBps. Without it, jobs cannot send bytes.",
-            "platforms",
         ),
     ] = None
     latency: Annotated[
-        str | None,
-        Option("--latency T", "Latency of each link of that network, like 50us.", "platforms", usual="0"),
+        str | None, Option("--latency T", "Latency of each link of that network, like 50us.", usual="0")
     ] = None
     backbone: Annotated[
         str | None,
         Option(
             "--backbone BW",
             "Let all messages of that network share one link of this bandwidth, between those of the hosts.",
-            "platforms",
         ),
     ] = None
     fat_tree: Annotated[
@@ -158,18 +150,16 @@ class Machine(Struct, frozen=True, kw_only=True):
             "--fat-tree SHAPE",
             "Connect the hosts by a fat tree instead of one switch: LEVELS;CHILDREN;PARENTS;CABLES, with a "
             "number for each level from below, as in SimGrid. 2;4,4;1,2;1,1 has 16 hosts, four to a switch.",
-            "platforms",
         ),
     ] = None
     master_host: Annotated[
-        str, Option("-m, --master-host NAME", "The host of the platform that is left out.", "platforms")
+        str, Option("-m, --master-host NAME", "The host of the platform that is left out.")
     ] = "master_host"
     roles: Annotated[
         tuple[str, ...],
         Option(
             "-r, --add-role-to-hosts HOST[,HOST...]:ROLE",
             "Give hosts of the platform a role: master, compute_node or storage.",
-            "platforms",
         ),
     ] = ()
     reject_larger: Annotated[
@@ -178,18 +168,18 @@ class Machine(Struct, frozen=True, kw_only=True):
             "--reject-larger",
             "Go on although many jobs are larger than the machine; they are rejected. Otherwise a workload "
             "is refused of which more than ten jobs, and more than a tenth of all, can never run.",
-            "platforms",
         ),
     ] = False
-    mmax: Annotated[int, Meta(ge=0), Option("--mmax N", "Keep the first N hosts only.", "platforms")] = 0
+    mmax: Annotated[int, Meta(ge=0), Option("--mmax N", "Keep the first N hosts only.")] = 0
     mmax_workload: Annotated[
-        bool,
-        Option("--mmax-workload", "Keep as many hosts as the largest workload was made for.", "platforms"),
+        bool, Option("--mmax-workload", "Keep as many hosts as the largest workload was made for.")
     ] = False
 
 
 class Failures(Struct, frozen=True, kw_only=True):
     """When nodes fail: at random, or as a trace says."""
+
+    table: ClassVar[str] = "platforms"
 
     failures: Annotated[
         Law | None,
@@ -197,7 +187,6 @@ class Failures(Struct, frozen=True, kw_only=True):
             "--failures LAW",
             "Let nodes fail at random, or hosts where there are no nodes: by an exponential or a Weibull "
             "law. Needs --mtbf.",
-            "platforms",
         ),
     ] = None
     failure_trace: Annotated[
@@ -206,32 +195,27 @@ class Failures(Struct, frozen=True, kw_only=True):
             "--failure-trace FILE",
             "Let nodes fail as a CSV file says, with the columns hosts, down and up. Hosts are named by "
             "node, partition or number.",
-            "platforms",
         ),
     ] = None
     mtbf: Annotated[
-        float | None,
-        Option("--mtbf S", "The mean time from a repair of a node to its next failure.", "platforms"),
+        float | None, Option("--mtbf S", "The mean time from a repair of a node to its next failure.")
     ] = None
     repair_time: Annotated[
-        float, Meta(ge=1, le=1e12), Option("--repair-time S", "The mean time of a repair.", "platforms")
+        float, Meta(ge=1, le=1e12), Option("--repair-time S", "The mean time of a repair.")
     ] = 3600.0
     weibull_shape: Annotated[
         float,
         Meta(ge=0.1, le=100),
-        Option(
-            "--weibull-shape K", "The shape of --failures weibull; below 1 they come in bursts.", "platforms"
-        ),
+        Option("--weibull-shape K", "The shape of --failures weibull; below 1 they come in bursts."),
     ] = 0.7
     failure_seed: Annotated[
-        int, Option("--failure-seed N", "Where the random numbers of failures begin.", "platforms")
+        int, Option("--failure-seed N", "Where the random numbers of failures begin.")
     ] = 0
     failures_until: Annotated[
         float | None,
         Option(
             "--failures-until S",
             "No failure begins at S seconds or later.",
-            "platforms",
             usual="twice the time of the last submission, or a day if that is longer",
         ),
     ] = None
@@ -240,6 +224,8 @@ class Failures(Struct, frozen=True, kw_only=True):
 class OnFailure(Struct, frozen=True, kw_only=True):
     """What becomes of the jobs on hosts that fail."""
 
+    table: ClassVar[str] = "schedulers"
+
     on_failure: Annotated[
         Literal["kill", "resubmit", "checkpoint"] | None,
         Option(
@@ -247,24 +233,25 @@ class OnFailure(Struct, frozen=True, kw_only=True):
             "What becomes of a job when hosts of it fail or are taken away: it is killed; killed and "
             "submitted again; or killed and submitted again with what it had not saved at its last "
             "checkpoint.",
-            "schedulers",
             usual="resubmit with --failures or --failure-trace; otherwise jobs go on, as in Batsim",
         ),
     ] = None
     checkpoint_interval: Annotated[
         float,
         Meta(ge=1, le=1e12),
-        Option("--checkpoint-interval S", "The work between two checkpoints of a job.", "schedulers"),
+        Option("--checkpoint-interval S", "The work between two checkpoints of a job."),
     ] = 3600.0
     checkpoint_overhead: Annotated[
         float,
         Meta(ge=0, le=1e12),
-        Option("--checkpoint-overhead S", "How much longer a job runs for each checkpoint.", "schedulers"),
+        Option("--checkpoint-overhead S", "How much longer a job runs for each checkpoint."),
     ] = 60.0
 
 
 class OutsideFiles(Struct, frozen=True, kw_only=True):
     """What is known beforehand of what comes from outside."""
+
+    table: ClassVar[str] = "schedulers"
 
     closures: Annotated[
         str | None,
@@ -273,7 +260,6 @@ class OutsideFiles(Struct, frozen=True, kw_only=True):
             "When hosts are closed, for maintenance or because they are reserved: a CSV file with the "
             "columns start, end and hosts (all, or nodes, partitions, numbers), and users for whom they are "
             "reserved. No job is started that could run into a closure.",
-            "schedulers",
         ),
     ] = None
     price: Annotated[
@@ -282,7 +268,6 @@ class OutsideFiles(Struct, frozen=True, kw_only=True):
             "--price FILE",
             "The price of a kWh over time: a CSV file with the columns time and value. With --energy, the "
             "cost is added up.",
-            "schedulers",
         ),
     ] = None
     carbon: Annotated[
@@ -291,7 +276,6 @@ class OutsideFiles(Struct, frozen=True, kw_only=True):
             "--carbon FILE",
             "The grams of CO2 that a kWh causes over time: a CSV file with the columns time and value. With "
             "--energy, they are added up.",
-            "schedulers",
         ),
     ] = None
     temperature: Annotated[
@@ -300,7 +284,6 @@ class OutsideFiles(Struct, frozen=True, kw_only=True):
             "--temperature FILE",
             "The temperature outside over time, for policies that ask: a CSV file with the columns time and "
             "value.",
-            "schedulers",
         ),
     ] = None
     power_cap: Annotated[
@@ -309,7 +292,6 @@ class OutsideFiles(Struct, frozen=True, kw_only=True):
             "--power-cap FILE",
             "The most watts that the machine may draw over time, for capped and other policies that ask: a "
             "CSV file with the columns time and value.",
-            "schedulers",
         ),
     ] = None
     data: Annotated[
@@ -318,7 +300,6 @@ class OutsideFiles(Struct, frozen=True, kw_only=True):
             "--data NAME|CODE",
             "Additional data that path/to/file.py:ClassName computes over time, for policies and metrics; "
             "changes are written to PREFIX_data.csv. May be repeated.",
-            "schedulers",
         ),
     ] = ()
     outside_period: Annotated[
@@ -326,13 +307,14 @@ class OutsideFiles(Struct, frozen=True, kw_only=True):
         Option(
             "--outside-period S",
             "Let prices, carbon, temperature and power cap repeat every S seconds, like 86400 for a day.",
-            "schedulers",
         ),
     ] = None
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
     """What is simulated."""
+
+    table: ClassVar[str] = "platforms"
 
     workloads: Workloads = Workloads()
     machine: Machine = Machine()
@@ -344,7 +326,6 @@ class Scenario(Struct, frozen=True, kw_only=True):
             "-E, --energy",
             "Account for the energy that hosts draw, and let their power states be changed. The platform "
             "file must say what each host draws.",
-            "platforms",
         ),
     ] = False
     events: Annotated[
@@ -352,19 +333,16 @@ class Scenario(Struct, frozen=True, kw_only=True):
         Option(
             "--events, --external-events FILE",
             "When machines become unavailable and available, as a JSON object a line; may be repeated.",
-            "platforms",
         ),
     ] = ()
     ignore_communication: Annotated[
-        bool,
-        Option("--ignore-communication", "Run jobs that send bytes as if sending took no time.", "platforms"),
+        bool, Option("--ignore-communication", "Run jobs that send bytes as if sending took no time.")
     ] = False
     machine_states: Annotated[
         bool | None,
         Option(
             "--enable-machine-state-tracing / --disable-machine-state-tracing",
             "Whether to write PREFIX_machine_states.csv.",
-            "platforms",
             usual="with --energy",
         ),
     ] = None
@@ -374,7 +352,6 @@ class Scenario(Struct, frozen=True, kw_only=True):
         Option(
             "--enable-schedule-tracing / --disable-schedule-tracing",
             "Whether to write the schedule as a Paje trace, PREFIX_schedule.trace, which ViTE draws.",
-            "platforms",
             usual="disabled",
         ),
     ] = None
@@ -385,7 +362,6 @@ class Scenario(Struct, frozen=True, kw_only=True):
             "--launch-time S",
             "Seconds from the decision to start a job to its start. Its hosts are taken at once, and it "
             "waits for so much longer.",
-            "platforms",
         ),
     ] = 0.0
     cleaning_time: Annotated[
@@ -395,7 +371,6 @@ class Scenario(Struct, frozen=True, kw_only=True):
             "--cleaning-time S",
             "Seconds from the end of a job until its hosts are free again. Scheduler and users hear of the "
             "end then.",
-            "platforms",
         ),
     ] = 0.0
     links: Annotated[
@@ -404,7 +379,6 @@ class Scenario(Struct, frozen=True, kw_only=True):
             "--links",
             "Record what links, hosts and storages carry over time, for `batsched-py plot links`, reports "
             "and `batsched-py explain`: PREFIX_uses.csv and PREFIX_rates.csv.",
-            "platforms",
         ),
     ] = False
 
@@ -416,6 +390,8 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
 class Actors(Struct, frozen=True, kw_only=True):
     """The scheduler, and the users if they submit the jobs."""
+
+    table: ClassVar[str] = "schedulers"
 
     scheduler: Annotated[
         Choice,
@@ -466,7 +442,6 @@ class Actors(Struct, frozen=True, kw_only=True):
             "--monitor NAME|CODE",
             "Let path/to/file.py:ClassName hear what happens: submissions, starts, ends, hosts that go and "
             "come back. May be repeated.",
-            "schedulers",
         ),
     ] = ()
     restarting: OnFailure = OnFailure()
@@ -476,11 +451,12 @@ class Actors(Struct, frozen=True, kw_only=True):
 class Experiment(Struct, frozen=True, kw_only=True):
     """A whole simulation: what ``batsched-py run`` runs."""
 
+    table: ClassVar[str] = "schedulers"
+
     scenario: Scenario
     actors: Actors
     remarks: Annotated[
-        bool,
-        Option("--remarks", "Write what the scheduler remarks on jobs to PREFIX_remarks.csv.", "schedulers"),
+        bool, Option("--remarks", "Write what the scheduler remarks on jobs to PREFIX_remarks.csv.")
     ] = False
     decisions: Annotated[
         bool,
@@ -488,7 +464,6 @@ class Experiment(Struct, frozen=True, kw_only=True):
             "--decisions",
             "Measure the processor time and the memory of each decision, and how many jobs waited then, for "
             "`batsched-py plot decisions`: PREFIX_decisions.csv. No other file changes.",
-            "schedulers",
         ),
     ] = False
 

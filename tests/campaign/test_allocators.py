@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 import batsched_py as bp
-from batsched_py.campaign.allocators import allocating
 from batsched_py.campaign.plan import PlanText
 from batsched_py.campaign.plan_entries import PlannedPlugin
-from batsched_py.campaign.plan_file import read_plan
+from batsched_py.campaign.plan_file import allocating, read_plan
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice
 from tests.campaigns import conducted

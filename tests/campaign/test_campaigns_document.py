@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign.allocators import AllocatorEntry
 from batsched_py.campaign.plan import PluginEntry
 from batsched_py.campaign.plan_entries import LogEntry, PlatformEntry, SchedulerEntry
-from batsched_py.campaign.plan_file import read_plan
+from batsched_py.campaign.plan_file import AllocatorEntry, read_plan
 from docs.hooks.settings import tables
 from tests.experiment.commands import parsed
 
