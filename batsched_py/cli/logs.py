@@ -90,15 +90,14 @@ def convert_command(
     from batsched_py.workload.sources import read_log, source_of, write_log
     from batsched_py.workload.sources.batsim import Batsim
 
-    kinds = source_of(source, source_kind, input_options), source_of(target, target_kind)
-    if seed is None and isinstance(kinds[0], Batsim) and isinstance(kinds[1], Batsim):
-        _translate(source, target, kinds[1])
-        return
+    given, wanted = source_of(source, source_kind, input_options), source_of(target, target_kind)
+    if seed is None and isinstance(given, Batsim) and isinstance(wanted, Batsim):
+        return _translate(source, target, wanted)
     with waiting(f"converting {source.name}") as moved:
         moved(0, 2)
         log = read_log(source, source_kind, input_options)
         kept = {_CANCELLED: int(log.never_started.sum())}
-        if cancelled == "leave-out" or not kinds[1].keeps_cancelled:
+        if cancelled == "leave-out" or not wanted.keeps_cancelled:
             log, kept = _without_cancelled(source, log, kept), {}
         changed = log if seed is None else Anonymise(seed).apply(log)
         moved(1, 2)
@@ -106,9 +105,8 @@ def convert_command(
     say(f"{target}: {len(changed):,} jobs")
     told = {"left out": log.left_out, "kept": kept, "guessed": log.guessed, "lost": lost}
     for verb, counts in told.items():
-        for kind, count in counts.items():
-            if count:
-                say(f"  {verb}: {count:,} x {kind}")
+        for kind in filter(counts.get, counts):
+            say(f"  {verb}: {counts[kind]:,} x {kind}")
 
 
 def _translate(source: Path, target: Path, kind: Batsim) -> None:
