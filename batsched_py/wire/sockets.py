@@ -229,8 +229,11 @@ class AnsweringEnd(_End):
 
     def _converse_with(self, name: bytes | None, envelope: zmq.Frame) -> None:
         self._partner = name
-        self._descriptor = int(envelope.get(zmq.SRCFD))
-        self._left_at = None if self._descriptor in self._connected else monotonic()
+        try:
+            self._descriptor = int(envelope.get(zmq.SRCFD))
+        except zmq.ZMQError:  # a peer of ZeroMQ 3 or before, whose descriptor is known if nobody else is here
+            self._descriptor = min(self._connected) if len(self._connected) == 1 else -1
+        self._left_at = None if self._descriptor in (-1, *self._connected) else monotonic()
 
     def _hears(self, name: bytes, envelope: zmq.Frame) -> bool:
         """Whether somebody is the simulator of the conversation, or takes the place of one that has left."""

@@ -115,14 +115,43 @@ def test_serve_answers_an_envelope_with_the_long_flag(envelope: bytes, long_body
     assert json.loads(answer) == {"now": 0.0, "events": list[object]()}
 
 
-def test_a_peer_of_zeromq_2_is_answered(end: AnsweringEnd) -> None:
-    """ZMTP 1.0 has no greeting: a frame is its length with the flags, the flags, and the content."""
-    with raw_peer(end.endpoint, b"\x01\x00") as peer:
-        peer.send(b"\x01\x01" + b"\x03\x00hi")
-        assert end.receive() == b"hi"
-        end.send(b"yes")
-        assert peer.take(10) == SIGNATURE
-        assert peer.take(7) == b"\x01\x01" + b"\x04\x00yes"
+#: How peers before ZeroMQ 4 introduce themselves, how they say "hi", and how "yes" is said to them. In ZMTP
+#: 1.0 there is no greeting, and a frame is its length with the flags, the flags, and the content.
+OLD_PEERS = {
+    "ZMTP 1.0": (b"\x01\x00", b"\x01\x01" + b"\x03\x00hi", b"\x01\x01" + b"\x04\x00yes"),
+    "ZMTP 2.0": (SIGNATURE + b"\x01\x03" + frame(b""), request(b"hi"), request(b"yes")),
+}
+
+
+@pytest.mark.parametrize("version", OLD_PEERS)
+def test_an_older_peer_is_answered_and_missed_when_it_leaves(version: str) -> None:
+    hello, said, answered = OLD_PEERS[version]
+    with AnsweringEnd(ANYWHERE, grace=0.3) as end:
+        with raw_peer(end.endpoint, hello) as peer:
+            peer.send(said)
+            assert end.receive() == b"hi"
+            end.hold(lambda said: said)
+            end.send(b"yes")
+            assert peer.take(10) == SIGNATURE
+            heard = b""
+            while not heard.endswith(answered):
+                heard += peer.take(1)
+        with pytest.raises(PeerVanished, match="closed its connection"):
+            end.receive()
+
+
+def test_older_peers_beside_others_are_answered() -> None:
+    with AnsweringEnd(ANYWHERE, PATIENCE) as end, raw_peer(end.endpoint) as idle:
+        idle.meet()
+        hello, said, answered = OLD_PEERS["ZMTP 1.0"]
+        with raw_peer(end.endpoint, hello) as peer:
+            for _ in range(2):
+                peer.send(said)
+                assert end.receive() == b"hi"
+                end.hold(lambda said: said)
+                end.send(b"yes")
+            assert peer.take(10) == SIGNATURE
+            assert peer.take(2 * len(answered)) == 2 * answered
 
 
 MESSAGES = [b"", b"short", bytes(255), bytes(range(256)) * 5, b"last"]
