@@ -251,38 +251,18 @@ class Plan:
         completing: int,
         allowed: Allowed | None,
     ) -> Found:
-        """When and where a job of some length could start; this is remembered."""
-        found = self._search(future, without, asked, length, now, only_now, completing, allowed)
-        self._lengths.add(length)
-        self._tried.append(found.was_tried)
-        self._nb_tried += found.was_tried
-        self.puts_off = self.puts_off or found.is_put_off
-        if found.start is not None and found.share is None:
-            self._too_late = min(self._too_late, found.start - self._window)
-        return found
-
-    def _search(
-        self,
-        future: Future,
-        without: Future | None,
-        asked: Asked,
-        length: int,
-        now: int,
-        only_now: bool,
-        completing: int,
-        allowed: Allowed | None,
-    ) -> Found:
         """When and where a job of some length could start beside the jobs that nodes are kept for.
 
         ``without`` is the future if the jobs were gone that may have to make way for this one. ``only_now``
         is for a job that is not planned for later. Nobody starts now on nodes that are ``completing``. What a
-        job would get after the end of the window is not told.
+        job would get after the end of the window is not told. What is found is remembered.
         """
         later, cpus = now, 0
         is_put_off = was_tried = False
+        self._lengths.add(length)
 
         def found(start: int | None = None, share: Share | None = None, make_way_on: int = 0) -> Found:
-            return Found(start, share, cpus, is_put_off, make_way_on, was_tried)
+            return self._remembered(Found(start, share, cpus, is_put_off, make_way_on, was_tried))
 
         while True:
             left = self._nodes_from(asked, later, now, length, allowed)
@@ -316,6 +296,14 @@ class Plan:
             if not self._is_kept(share.nodes, self._rounded(start), self._rounded(start + length)):
                 return found(start, share)
             later = start
+
+    def _remembered(self, found: Found) -> Found:
+        self._tried.append(found.was_tried)
+        self._nb_tried += found.was_tried
+        self.puts_off = self.puts_off or found.is_put_off
+        if found.start is not None and found.share is None:
+            self._too_late = min(self._too_late, found.start - self._window)
+        return found
 
     def _nodes_from(
         self, asked: Asked, time: int, now: int, length: int, allowed: Allowed | None
