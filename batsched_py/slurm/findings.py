@@ -66,6 +66,15 @@ class Findings(Struct):
         self.mistake(where, f"{what}: {error}")
         return None
 
+    def report(self) -> str:
+        """What is not modelled, and what need not be."""
+        titles = "What may shape the real schedule and is not modelled", "What shapes no schedule"
+        parts = [
+            "".join([f"{title}: {len(found)}\n", *(f"  {finding}\n" for finding in found)])
+            for title, found in zip(titles, (self.unmodelled, self.without_effect), strict=True)
+        ]
+        return "\n".join(parts)
+
     def check(self) -> None:
         """Raise all mistakes, if there are any."""
         if self.mistakes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -21,8 +20,9 @@ from batsched_py.protocol.shown import shown
 from batsched_py.simulator.machine_files import NodeKind, toml_machine
 from batsched_py.slurm.accounting import Accounting, read_accounting, together
 from batsched_py.slurm.conf import Cluster, read_cluster
-from batsched_py.slurm.findings import Finding, Findings
+from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.jobs import WORKLOAD, JobMaker
+from batsched_py.slurm.policy.nodes import natural
 from batsched_py.slurm.policy.settings import Configuration, Reservation
 from batsched_py.slurm.recorded import RECORDER, jobs_of, read_slurm_log, read_submissions
 from batsched_py.slurm.reservations import read_reservations, read_setup
@@ -33,7 +33,6 @@ from batsched_py.workload.model import Workload
 from batsched_py.workload.requests import NodeWords
 from batsched_py.workload.swf.conventions import profile_name
 
-_NUMBER = re.compile(r"([0-9]+)")
 _MEGABYTE = 1024
 
 
@@ -41,7 +40,7 @@ def platform_text(kinds: Sequence[NodeKind], licences: Mapping[str, int]) -> str
     """The machine, its nodes in the order in which Slurm keeps them: that of their names and numbers."""
     nodes = sorted(
         ((name, kind, place) for kind in kinds for place, name in enumerate(kind.names)),
-        key=lambda node: _natural(node[0]),
+        key=lambda node: natural(node[0]),
     )
     tables: list[tuple[dict[str, Any], list[str]]] = []
     for name, kind, place in nodes:
@@ -78,15 +77,6 @@ def _table(kind: NodeKind, switch: str) -> dict[str, Any]:
     if switch:
         table["switch"] = switch
     return table
-
-
-def _natural(name: str) -> list[tuple[bool, int, str]]:
-    """Numbers in a name count as numbers.
-
-    >>> sorted(["n10", "n9", "m1"], key=_natural)
-    ['m1', 'n9', 'n10']
-    """
-    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in _NUMBER.split(name)]
 
 
 _HEAD = """\
@@ -236,7 +226,7 @@ def write_scenario(scenario: Scenario, folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / PLATFORM).write_text(platform_text(cluster.machine, cluster.licences))
         (folder / CONFIGURATION).write_text(configuration_text(cluster.configuration))
-        (folder / NOT_MODELLED).write_text("\n".join(_report(scenario.findings)) + "\n")
+        (folder / NOT_MODELLED).write_text(scenario.findings.report())
         written = [folder / PLATFORM, folder / CONFIGURATION, folder / NOT_MODELLED]
         if scenario.jobs:
             workload = Workload(WORKLOAD, scenario.jobs, scenario.profiles, cores)
@@ -245,17 +235,3 @@ def write_scenario(scenario: Scenario, folder: Path) -> list[Path]:
     except OSError as error:
         raise InputError(f"{error.filename or folder}: cannot be written ({error.strerror})") from None
     return written
-
-
-def _report(findings: Findings) -> list[str]:
-    return [
-        f"What may shape the real schedule and is not modelled: {len(findings.unmodelled)}",
-        *_listed(findings.unmodelled),
-        "",
-        f"What shapes no schedule: {len(findings.without_effect)}",
-        *_listed(findings.without_effect),
-    ]
-
-
-def _listed(findings: Sequence[Finding]) -> list[str]:
-    return [f"  {finding}" for finding in findings]

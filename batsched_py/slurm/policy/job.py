@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from batsched_py.protocol.dependencies import array_of
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.requests import MOST, Amounts, Request
-from batsched_py.slurm.policy.nodes import Machine, Share, places
+from batsched_py.slurm.policy.nodes import KIBIBYTES, Machine, Share, places
 from batsched_py.slurm.policy.settings import Count, Partition
 
 FIELD = "slurm"
@@ -100,9 +100,6 @@ YEAR = 365 * 24 * 60
 
 GPU = "gpu"
 """What GPUs are called among the other resources."""
-
-KIBIBYTES = 1024
-"""Of a megabyte, which is the unit of memory in the configuration."""
 
 
 class PartitionRules(Struct, frozen=True):

@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from batsched_py.slurm.policy.job import KIBIBYTES, RunningRecord, WaitingRecord
-from batsched_py.slurm.policy.nodes import Machine, Share, places
+from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord
+from batsched_py.slurm.policy.nodes import KIBIBYTES, Machine, Share
 from batsched_py.slurm.policy.settings import Association, Configuration, Qos
 from batsched_py.slurm.policy.settings import Limits as LimitSettings
 
@@ -54,15 +54,10 @@ class Accounts:
         return self._associations(self.account_of(record), record.job.user or "", record.partition.name)
 
     def _find_associations(self, account: str, user: str, partition: str) -> Sequence[Association]:
-        found: list[Association] = []
-        for name in (partition, ""):
-            found = [
-                each
-                for each in self._users.get(user, ())
-                if each.account == account and each.partition == name
-            ]
-            if found:
-                break
+        own = [each for each in self._users.get(user, ()) if each.account == account]
+        found = [each for each in own if each.partition == partition] or [
+            each for each in own if not each.partition
+        ]
         above = self._accounts.get(account)
         while above is not None and above not in found:
             found.append(above)
@@ -79,18 +74,16 @@ class Accounts:
 
     def tres(self, record: WaitingRecord, share: Share) -> dict[str, float]:
         """What a job has of each resource."""
-        machine, members = self._machine, list(places(share.nodes))
-        found = {"node": float(len(members))}
         if share.exclusive:
-            found["cpu"] = float(sum(machine.cpus[node] for node in members))
-            found["mem"] = sum(machine.memory[node] for node in members) / KIBIBYTES
-            for name, column in zip(self._others, machine.others, strict=True):
-                found[name] = float(sum(column[node] for node in members))
+            found = self._machine.tres(share.nodes, self._others)
         else:
-            found["cpu"] = float(sum(cpus for _, cpus, _ in share.parts))
-            found["mem"] = sum(memory for _, _, memory in share.parts) / KIBIBYTES
-            for column_number, _, amount in share.others:
-                name = self._others[column_number]
+            found = {
+                "cpu": float(sum(cpus for _, cpus, _ in share.parts)),
+                "mem": sum(memory for _, _, memory in share.parts) / KIBIBYTES,
+                "node": float(share.nodes.bit_count()),
+            }
+            for column, _, amount in share.others:
+                name = self._others[column]
                 found[name] = found.get(name, 0.0) + amount
         weights = record.partition.settings.tres_billing_weights
         if weights:

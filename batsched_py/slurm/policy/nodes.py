@@ -6,10 +6,14 @@ bit.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
+
+KIBIBYTES = 1024
+"""Of a megabyte, which is the unit of memory in the configuration."""
 
 
 class Node(Struct, frozen=True):
@@ -62,6 +66,19 @@ class Machine:
     def named(self, names: Sequence[str]) -> int:
         """The set of nodes of these names; those that do not exist are left out."""
         return sum(1 << self.number[name] for name in names if name in self.number)
+
+    def tres(self, nodes: int, names: Sequence[str]) -> dict[str, float]:
+        """What nodes have together, memory in MB; the ``names`` are those of the other resources."""
+        members = places(nodes)
+        return {
+            "cpu": float(sum(self.cpus[node] for node in members)),
+            "mem": sum(self.memory[node] for node in members) / KIBIBYTES,
+            "node": float(len(members)),
+            **{
+                name: float(sum(column[node] for node in members))
+                for name, column in zip(names, self.others, strict=True)
+            },
+        }
 
     def cpus_of(self, share: Share) -> int:
         """How many processors a job has."""
@@ -160,3 +177,13 @@ def neighbours(nodes: int) -> Iterator[int]:
         part = nodes & ~(nodes + (nodes & -nodes))
         yield part
         nodes ^= part
+
+
+def natural(name: str) -> list[tuple[bool, int, str]]:
+    """The order of names in which Slurm keeps nodes: numbers count as numbers.
+
+    >>> sorted(["n10", "n2", "m1"], key=natural)
+    ['m1', 'n2', 'n10']
+    """
+    parts = re.split(r"([0-9]+)", name)
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts if part]

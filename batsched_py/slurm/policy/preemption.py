@@ -12,7 +12,7 @@ from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord
 from batsched_py.slurm.policy.limits import Accounts
 from batsched_py.slurm.policy.nodes import Share, Usage
 from batsched_py.slurm.policy.selection import Selector
-from batsched_py.slurm.policy.settings import Configuration
+from batsched_py.slurm.policy.settings import Configuration, Partition, Qos
 
 
 class Preemption:
@@ -27,6 +27,7 @@ class Preemption:
         can_requeue: bool,
     ) -> None:
         self._settings = configuration.preemption
+        self._by_partition = self._settings.type == "partition_prio"
         self._selector = selector
         self._nb_nodes = nb_nodes
         self._patience = configuration.scheduling.kill_wait + configuration.scheduling.message_timeout
@@ -92,35 +93,31 @@ class Preemption:
                     return taken, share
         return None
 
+    def _told_by(self, record: WaitingRecord) -> Partition | Qos | None:
+        """What tells how a job makes way: its partition, or its QOS if it has any."""
+        return record.partition.settings if self._by_partition else self._accounts.qos_of(record)
+
     def _yields(self, running: RunningRecord, record: WaitingRecord, now: int) -> bool:
         """Whether a running job makes way for a waiting one."""
-        other, settings = running.waiting, self._settings
-        if settings.type == "partition_prio":
-            exempt = settings.exempt_time
-            lower = other.partition.settings.priority_tier < record.partition.settings.priority_tier
-        else:
-            of_other, of_record = self._accounts.qos_of(other), self._accounts.qos_of(record)
-            if of_other is None or of_record is None:
-                return False
-            exempt = (
-                settings.exempt_time if of_other.preempt_exempt_time is None else of_other.preempt_exempt_time
-            )
+        exempt, lower = self._settings.exempt_time, False
+        of_other, of_record = self._told_by(running.waiting), self._told_by(record)
+        if isinstance(of_other, Partition) and isinstance(of_record, Partition):
+            lower = of_other.priority_tier < of_record.priority_tier
+        elif isinstance(of_other, Qos) and isinstance(of_record, Qos):
+            if of_other.preempt_exempt_time is not None:
+                exempt = of_other.preempt_exempt_time
             lower = of_other.name in of_record.preempt
-        return lower and self._mode(other) in self._modes and now - running.start >= exempt
+        return lower and self._mode(running.waiting) in self._modes and now - running.start >= exempt
 
     def _mode(self, record: WaitingRecord) -> str:
         """How a job makes way."""
-        if self._settings.type == "partition_prio":
-            return record.partition.settings.preempt_mode or self._settings.mode
-        qos = self._accounts.qos_of(record)
-        return self._settings.mode if qos is None else qos.preempt_mode or self._settings.mode
+        told = self._told_by(record)
+        return (told.preempt_mode if told is not None else None) or self._settings.mode
 
     def grace_time(self, record: WaitingRecord) -> int:
         """How long a job goes on running that has to make way, in seconds."""
-        if self._settings.type == "partition_prio":
-            return int(record.partition.settings.grace_time)
-        qos = self._accounts.qos_of(record)
-        return 0 if qos is None else int(qos.grace_time)
+        told = self._told_by(record)
+        return 0 if told is None else int(told.grace_time)
 
     def requeues(self, record: WaitingRecord) -> bool:
         """Whether a job that makes way is put back into the queue; it is cancelled if it may not be."""

@@ -13,10 +13,10 @@ from math import inf
 
 from msgspec import Struct
 
-from batsched_py.slurm.policy.fair_share import FairShare
-from batsched_py.slurm.policy.job import KIBIBYTES, PartitionRecord, RunningRecord, WaitingRecord
+from batsched_py.slurm.policy.fair_share import Branch, FairShare
+from batsched_py.slurm.policy.job import PartitionRecord, RunningRecord, WaitingRecord
 from batsched_py.slurm.policy.limits import Accounts
-from batsched_py.slurm.policy.nodes import Machine, places
+from batsched_py.slurm.policy.nodes import KIBIBYTES, Machine
 from batsched_py.slurm.policy.settings import Configuration, Priority
 
 HIGHEST = 0xFFFFFFFF
@@ -205,7 +205,6 @@ class Multifactor(Priorities):
         others: Sequence[str],
     ) -> None:
         self._settings = configuration.priority
-        self._machine = machine
         self._accounts = accounts
         self._others = [f"gres/{name}" for name in others]
         self._scale = Scale(
@@ -215,26 +214,15 @@ class Multifactor(Priorities):
             qos_priority=max((each.priority for each in configuration.qos), default=0),
             assoc_priority=max((each.priority for each in configuration.associations), default=0),
         )
-        self._partition_tres = [self._tres_of(each.nodes) for each in partitions]
+        self._partition_tres = [machine.tres(each.nodes, self._others) for each in partitions]
+        for tres in self._partition_tres:
+            tres["billing"] = tres["cpu"]
         self._fair_share = FairShare(self._settings, configuration.associations)
         self._last = 0.0
         self._period = self._settings.calc_period
         self._counts_usage = bool(self._settings.weight_fairshare)
         self._accrues_always = "accrue_always" in self._settings.flags
         self.next_time = self._period
-
-    def _tres_of(self, nodes: int) -> dict[str, float]:
-        """What nodes have together."""
-        machine, members = self._machine, list(places(nodes))
-        found = {
-            "cpu": float(sum(machine.cpus[node] for node in members)),
-            "mem": sum(machine.memory[node] for node in members) / KIBIBYTES,
-            "node": float(len(members)),
-        }
-        found["billing"] = found["cpu"]
-        for name, column in zip(self._others, machine.others, strict=True):
-            found[name] = float(sum(column[node] for node in members))
-        return found
 
     def enter(self, records: Sequence[WaitingRecord], now: float) -> None:
         """Compute the priority of a job in each of its partitions."""
@@ -255,11 +243,7 @@ class Multifactor(Priorities):
     def _facts(self, record: WaitingRecord) -> JobFacts:
         """What counts of a job beside its age."""
         fields, asked, accounts = record.fields, record.asked, self._accounts
-        branch = None
-        if self._counts_usage:
-            branch = self._fair_share.find(
-                accounts.account_of(record), record.job.user or "", record.partition.name
-            )
+        branch = self._branch(record) if self._counts_usage else None
         qos = accounts.qos_of(record)
         return JobFacts(
             nodes=asked.least_nodes,
@@ -273,6 +257,11 @@ class Multifactor(Priorities):
             tres=self._asked_tres(record) if self._settings.weight_tres else {},
             partition_tres=self._partition_tres[record.partition.number],
         )
+
+    def _branch(self, record: WaitingRecord) -> Branch | None:
+        """Where the association of a job stands in the tree."""
+        account = self._accounts.account_of(record)
+        return self._fair_share.find(account, record.job.user or "", record.partition.name)
 
     def _asked_tres(self, record: WaitingRecord) -> dict[str, float]:
         asked = record.asked
@@ -325,24 +314,9 @@ class Multifactor(Priorities):
     def _bill(self, running: RunningRecord, until: float) -> None:
         """Count the usage of a job since the last time."""
         record, accounts = running.waiting, self._accounts
-        branch = self._fair_share.find(
-            accounts.account_of(record), record.job.user or "", record.partition.name
-        )
+        branch = self._branch(record)
         seconds = until - max(self._last, running.start)
         if branch is not None and seconds > 0:
             qos = accounts.qos_of(record)
             factor = 1.0 if qos is None else qos.usage_factor
             self._fair_share.add_usage(branch, accounts.billed(running) * factor, seconds)
-
-
-def priorities_of(
-    configuration: Configuration,
-    machine: Machine,
-    partitions: Sequence[PartitionRecord],
-    accounts: Accounts,
-    others: Sequence[str],
-) -> Priorities:
-    """Those that a configuration asks for."""
-    if configuration.priority.type == "basic":
-        return Basic()
-    return Multifactor(configuration, machine, partitions, accounts, others)

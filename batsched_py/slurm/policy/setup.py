@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Sequence
 from math import inf
 from operator import attrgetter
@@ -25,10 +24,10 @@ from batsched_py.slurm.policy.job import (
     minutes,
 )
 from batsched_py.slurm.policy.limits import Accounts, Limits
-from batsched_py.slurm.policy.nodes import Machine, Node
+from batsched_py.slurm.policy.nodes import Machine, Node, natural
 from batsched_py.slurm.policy.plan import kernel_of
 from batsched_py.slurm.policy.preemption import Preemption
-from batsched_py.slurm.policy.priorities import Priorities, priorities_of
+from batsched_py.slurm.policy.priorities import Basic, Multifactor, Priorities
 from batsched_py.slurm.policy.settings import Configuration, NodeSettings, Partition
 from batsched_py.slurm.policy.state import Reservations, State
 
@@ -73,7 +72,9 @@ class Setup:
 
     def priorities(self) -> Priorities:
         """How jobs get their priorities."""
-        return priorities_of(self._configuration, self.machine, self.partitions, self._accounts, self._others)
+        if self._configuration.priority.type == "basic":
+            return Basic()
+        return Multifactor(self._configuration, self.machine, self.partitions, self._accounts, self._others)
 
     def _machine(self) -> Machine:
         told: dict[str, NodeSettings] = {}
@@ -90,7 +91,7 @@ class Setup:
                 told.get(node.name, usual).weight,
                 *self._units(told.get(node.name, usual), node.cores),
             )
-            for node in sorted(self._platform.nodes, key=lambda node: _natural(node.name))
+            for node in sorted(self._platform.nodes, key=lambda node: natural(node.name))
         ]
         down = [told.get(node.name, usual).state != "up" for node in nodes]
         return Machine(
@@ -224,13 +225,3 @@ class Setup:
             one_task_per_core=selection.one_task_per_core,
             least_loaded=selection.lln or partition.lln,
         )
-
-
-def _natural(name: str) -> list[tuple[bool, int, str]]:
-    """The order of names in which Slurm keeps nodes: numbers count as numbers.
-
-    >>> sorted(["n10", "n2", "m1"], key=_natural)
-    ['m1', 'n2', 'n10']
-    """
-    parts = re.split(r"([0-9]+)", name)
-    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts if part]
