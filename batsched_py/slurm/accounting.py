@@ -43,6 +43,10 @@ _OTHER_NAMES = {"overpartqos": "override_part_qos", "requiresreservation": "requ
 _OF_PARENT = str((1 << 31) - 1)
 
 
+def _tres_minutes(text: str) -> dict[str, float]:
+    return tres(text, 60.0)
+
+
 def _shares(text: str) -> int | Literal["parent"]:
     """Raw shares; a dump has a large number for those of the parent."""
     return "parent" if text.lower() == "parent" or text == _OF_PARENT else count(text)
@@ -71,27 +75,14 @@ def _read_by(read: Callable[[str], Any], **fields: str) -> dict[str, Target]:
 
 
 _LIMITS: dict[str, Target] = {
-    **_read_by(
-        limit,
-        grp_jobs="grpjobs",
-        grp_submit_jobs="grpsubmitjobs grpsubmit",
-        grp_jobs_accrue="grpjobsaccrue",
-        min_prio_thres="minpriothreshold minprio",
-    ),
-    **_read_by(
-        tres,
-        grp_tres="grptres",
-        max_tres_per_job="maxtresperjob maxtres maxtrespj",
-        max_tres_per_node="maxtrespernode maxtrespn",
-    ),
+    **_read_by(limit, grp_jobs="grpjobs", grp_submit_jobs="grpsubmitjobs grpsubmit"),
+    **_read_by(limit, grp_jobs_accrue="grpjobsaccrue", min_prio_thres="minpriothreshold minprio"),
+    **_read_by(tres, grp_tres="grptres", max_tres_per_job="maxtresperjob maxtres maxtrespj"),
+    **_read_by(tres, max_tres_per_node="maxtrespernode maxtrespn"),
     **_read_by(lambda text: tres(f"cpu={text}"), grp_tres="grpcpus"),
     **_read_by(lambda text: tres(f"node={text}"), grp_tres="grpnodes"),
-    **_read_by(
-        lambda text: tres(text, 60.0),
-        grp_tres_seconds="grptresmins",
-        grp_tres_run_seconds="grptresrunmins",
-        max_tres_seconds_per_job="maxtresminsperjob maxtresmins maxtresminspj",
-    ),
+    **_read_by(_tres_minutes, grp_tres_seconds="grptresmins", grp_tres_run_seconds="grptresrunmins"),
+    **_read_by(_tres_minutes, max_tres_seconds_per_job="maxtresminsperjob maxtresmins maxtresminspj"),
     **_read_by(finite_time, grp_wall="grpwall", max_wall="maxwalldurationperjob maxwall maxwallpj"),
     **_read_by(count, priority="priority"),
 }
@@ -99,15 +90,13 @@ _LIMITS: dict[str, Target] = {
 ASSOCIATION: dict[str, Target] = {
     **_LIMITS,
     **_read_by(str.strip, account="account", user="user"),
-    **_read_by(
-        str, partition="partition", parent="parent parentname parname", default_qos="defaultqos defqos"
-    ),
+    **_read_by(str, partition="partition", parent="parent parentname parname"),
+    **_read_by(str, default_qos="defaultqos defqos"),
     **_read_by(_shares, shares="fairshare share shares rawshares"),
     **_read_by(number, usage="rawusage"),
     **_read_by(names, qos="qos qoslevel"),
-    **_read_by(
-        limit, max_jobs="maxjobs", max_submit_jobs="maxsubmitjobs maxsubmit", max_jobs_accrue="maxjobsaccrue"
-    ),
+    **_read_by(limit, max_jobs="maxjobs", max_submit_jobs="maxsubmitjobs maxsubmit"),
+    **_read_by(limit, max_jobs_accrue="maxjobsaccrue"),
 }
 
 QOS: dict[str, Target] = {
@@ -118,27 +107,17 @@ QOS: dict[str, Target] = {
     **_read_by(finite_time, preempt_exempt_time="preemptexempttime"),
     **_read_by(seconds, grace_time="gracetime"),
     **_read_by(_flags, flags="flags"),
-    **_read_by(
-        number,
-        usage_factor="usagefactor",
-        usage_threshold="usagethres usagethreshold",
-        limit_factor="limitfactor",
-    ),
-    **_read_by(
-        tres,
-        max_tres_per_user="maxtrespu maxtresperuser",
-        max_tres_per_account="maxtrespa maxtresperaccount",
-        min_tres_per_job="mintres mintresperjob",
-    ),
-    **_read_by(
-        limit,
-        max_jobs_per_user="maxjobspu maxjobsperuser",
-        max_submit_jobs_per_user="maxsubmitpu maxsubmitjobsperuser",
-        max_jobs_accrue_per_user="maxjobsaccruepu",
-        max_jobs_per_account="maxjobspa maxjobsperaccount",
-        max_submit_jobs_per_account="maxsubmitpa maxsubmitjobsperaccount",
-        max_jobs_accrue_per_account="maxjobsaccruepa",
-    ),
+    **_read_by(number, usage_factor="usagefactor", usage_threshold="usagethres usagethreshold"),
+    **_read_by(number, limit_factor="limitfactor"),
+    **_read_by(tres, max_tres_per_user="maxtrespu maxtresperuser"),
+    **_read_by(tres, max_tres_per_account="maxtrespa maxtresperaccount"),
+    **_read_by(tres, min_tres_per_job="mintres mintresperjob"),
+    **_read_by(limit, max_jobs_per_user="maxjobspu maxjobsperuser"),
+    **_read_by(limit, max_submit_jobs_per_user="maxsubmitpu maxsubmitjobsperuser"),
+    **_read_by(limit, max_jobs_accrue_per_user="maxjobsaccruepu"),
+    **_read_by(limit, max_jobs_per_account="maxjobspa maxjobsperaccount"),
+    **_read_by(limit, max_submit_jobs_per_account="maxsubmitpa maxsubmitjobsperaccount"),
+    **_read_by(limit, max_jobs_accrue_per_account="maxjobsaccruepa"),
 }
 
 #: Columns and keys that are computed from others, or shape no schedule.

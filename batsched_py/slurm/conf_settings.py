@@ -226,6 +226,9 @@ def _flags(text: str) -> tuple[str, ...]:
     return tuple(word for word in words if word not in ("fair_tree", "none"))
 
 
+_NO_TREE = {"none": "default", "flat": "default"}
+_topology = _plugin("topology", "tree", "default", unmodelled=("3d_torus", "hypercube", "block"), **_NO_TREE)
+
 #: By their names in small letters.
 SETTINGS: dict[str, Callable[[str], Values]] = {
     "clustername": _at("cluster", str),
@@ -248,17 +251,7 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
         """selection.def_mem_per_cpu selection.def_mem_per_node selection.def_mem_per_gpu
         selection.max_mem_per_cpu selection.max_mem_per_node""",
     ),
-    "topologyplugin": _at(
-        "selection.topology",
-        _plugin(
-            "topology",
-            "tree",
-            "default",
-            none="default",
-            flat="default",
-            unmodelled=("3d_torus", "hypercube", "block"),
-        ),
-    ),
+    "topologyplugin": _at("selection.topology", _topology),
     "prioritytype": _at("priority.type", _plugin("priority", "basic", "multifactor")),
     **_all_at(
         count,

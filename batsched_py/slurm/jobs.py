@@ -195,17 +195,11 @@ class JobMaker:
             extra[ARRAY] = asked.name + (f"%{limit}" if limit else "")
         after = self._after(asked.dependency, asked.where)
         profile = profile_name(asked.run_time)
-        return [
-            Job(
-                f"{WORKLOAD}!{name}",
-                asked.at,
-                size,
-                walltime,
-                profile,
-                extra | {AFTER: _of_task(after, name, self._arrays)} if after else extra,
-            )
-            for name in names
-        ]
+        made = []
+        for name in names:
+            more = extra | {AFTER: _of_task(after, name, self._arrays)} if after else extra
+            made.append(Job(f"{WORKLOAD}!{name}", asked.at, size, walltime, profile, more))
+        return made
 
     def _fields(self, asked: Submission, told: Mapping[str, Any]) -> dict[str, Any]:
         """What the policy is told beside the request."""

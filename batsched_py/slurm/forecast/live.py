@@ -29,17 +29,8 @@ State = Literal["running", "waiting"]
 
 #: What Slurm calls the states that count here; a job in any other one is over.
 STATES: dict[str, State] = {
-    "PENDING": "waiting",
-    "RUNNING": "running",
-    "CONFIGURING": "running",
-    "COMPLETING": "running",
-    "SUSPENDED": "running",
-    "REQUEUED": "waiting",
-    "REQUEUE_HOLD": "waiting",
-    "RESV_DEL_HOLD": "waiting",
-    "RESIZING": "running",
-    "SIGNALING": "running",
-    "STOPPED": "running",
+    **dict.fromkeys(("PENDING", "REQUEUED", "REQUEUE_HOLD", "RESV_DEL_HOLD"), "waiting"),
+    **dict.fromkeys("RUNNING CONFIGURING COMPLETING SUSPENDED RESIZING SIGNALING STOPPED".split(), "running"),
 }
 
 #: Those of jobs that are over.
