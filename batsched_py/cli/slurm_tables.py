@@ -11,7 +11,7 @@ from batsched_py.api.console import console_for_tables
 from batsched_py.protocol.shown import harmless
 from batsched_py.slurm.comparison import HEADS, Compared, Comparison, cells
 from batsched_py.slurm.forecast.forecast import Forecast, forecast_cells, forecast_heads
-from batsched_py.slurm.phases import Range, Spread
+from batsched_py.slurm.prepared import Range, Spread
 from batsched_py.slurm.what_if import EFFECT_HEADS, Effect, Outcome, effect_cells, ran_no_more
 
 #: So many groups of a kind are printed, the busiest ones; the page and the JSON have all of them.

@@ -21,9 +21,9 @@ from msgspec import Struct, field
 
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.slurm.conf_settings import preempt_mode
-from batsched_py.slurm.findings import Findings, read_text
 from batsched_py.slurm.policy.settings import ROOT, Association, Qos, QosFlag, is_unused
-from batsched_py.slurm.values import (
+from batsched_py.slurm.reading import (
+    Findings,
     NotModelled,
     count,
     each,
@@ -32,6 +32,7 @@ from batsched_py.slurm.values import (
     listed,
     names,
     number,
+    read_text,
     seconds,
     tres,
 )

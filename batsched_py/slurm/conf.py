@@ -19,7 +19,6 @@ from batsched_py.simulator.platform import MOST_HOSTS
 from batsched_py.simulator.slurm_conf import ConfLine, node_kinds, read_conf, read_gres, with_node_sets
 from batsched_py.slurm import conf_settings
 from batsched_py.slurm.conf_settings import SETTINGS, Values
-from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.policy.settings import (
     Configuration,
     NodeSettings,
@@ -30,7 +29,7 @@ from batsched_py.slurm.policy.settings import (
     Selection,
     is_unused,
 )
-from batsched_py.slurm.values import count
+from batsched_py.slurm.reading import Findings, count
 
 _TABLES: dict[str, type[Struct]] = {
     "scheduling": Scheduling,

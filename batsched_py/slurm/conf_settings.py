@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from batsched_py.protocol.shown import shown
-from batsched_py.slurm.values import (
+from batsched_py.slurm.reading import (
     NotModelled,
     count,
     each,

@@ -25,11 +25,10 @@ from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.requests import parse_features, read_request
 from batsched_py.protocol.shown import shown, shown_name
-from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.policy.job import FIELD, GPU, JobFields
 from batsched_py.slurm.policy.settings import Configuration, Partition
+from batsched_py.slurm.reading import Clock, Findings
 from batsched_py.slurm.sbatch import Submission
-from batsched_py.slurm.values import Clock
 from batsched_py.workload.requests import NodeWords
 from batsched_py.workload.sources.slurm_fields import in_seconds
 from batsched_py.workload.swf.conventions import profile_name

@@ -22,12 +22,11 @@ from batsched_py.protocol.dependencies import AFTER, ARRAY, array_of, read_depen
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.protocol.shown import shown
-from batsched_py.slurm.findings import Findings, read_text
 from batsched_py.slurm.jobs import KnownNames, limited, settled
 from batsched_py.slurm.policy.job import FIELD
 from batsched_py.slurm.policy.settings import Configuration
+from batsched_py.slurm.reading import Clock, Findings, number, read_text
 from batsched_py.slurm.sbatch import Submission, read_options
-from batsched_py.slurm.values import Clock, number
 from batsched_py.workload.batsim_json import RECORDED_FINISH
 from batsched_py.workload.dependencies import rewritten
 from batsched_py.workload.model import Workload

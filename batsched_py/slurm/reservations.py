@@ -17,9 +17,8 @@ import msgspec
 from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.slurm.accounting import ASSOCIATION, QOS, Accounting, read_values
-from batsched_py.slurm.findings import Findings, read_text
 from batsched_py.slurm.policy.settings import ROOT, Reservation, ReservationFlag, is_unused
-from batsched_py.slurm.values import Clock, count, names, time_limit, tres
+from batsched_py.slurm.reading import Clock, Findings, count, names, read_text, time_limit, tres
 
 _PAIR = re.compile(r"([A-Za-z]+)=(\S*)")
 _NOTHING = ("(null)", "", "N/A", "n/a")

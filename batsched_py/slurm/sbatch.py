@@ -9,9 +9,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from batsched_py.protocol.shown import shown, shown_name
-from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.policy.settings import is_unused
-from batsched_py.slurm.values import NotModelled, count, listed, megabytes, signed, time_limit
+from batsched_py.slurm.reading import Findings, NotModelled, count, listed, megabytes, signed, time_limit
 
 _LETTERS = {
     "A": "account", "a": "array", "b": "begin", "D": "chdir", "M": "clusters", "C": "constraint",

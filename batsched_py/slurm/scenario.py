@@ -20,13 +20,12 @@ from batsched_py.protocol.shown import shown
 from batsched_py.simulator.machine_files import NodeKind, toml_machine
 from batsched_py.slurm.accounting import Accounting, read_accounting, together
 from batsched_py.slurm.conf import Cluster, read_cluster
-from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.jobs import WORKLOAD, JobMaker
 from batsched_py.slurm.policy.nodes import natural
 from batsched_py.slurm.policy.settings import Configuration, Reservation
+from batsched_py.slurm.reading import Clock, Findings
 from batsched_py.slurm.recorded import RECORDER, jobs_of, read_slurm_log, read_submissions
 from batsched_py.slurm.reservations import read_reservations, read_setup
-from batsched_py.slurm.values import Clock
 from batsched_py.workload.batsim_json import write_batsim_json
 from batsched_py.workload.dependencies import check_dependencies
 from batsched_py.workload.model import Workload
@@ -165,7 +164,7 @@ class Scenario(Struct):
 
 
 def read_scenario(sources: Sources) -> Scenario:
-    """Read all files; raises :class:`~batsched_py.slurm.findings.Mistakes` with all that is wrong."""
+    """Read all files; raises :class:`~batsched_py.slurm.reading.Mistakes` with all that is wrong."""
     findings = Findings()
     is_log = sources.jobs is not None and sources.jobs.suffix != ".csv"
     is_recorded = sources.jobs is not None and not is_log

@@ -21,8 +21,7 @@ from batsched_py.analysis.statistics import Estimate
 from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
 from batsched_py.slurm.comparison import GROUPINGS, STEPS, by_group, labels, usage_figure
-from batsched_py.slurm.phases import Phase
-from batsched_py.slurm.prepared import Prepared
+from batsched_py.slurm.prepared import Phase, Prepared
 from batsched_py.users import USERS
 
 #: A difference of mean waits that is surely below this many seconds is none.

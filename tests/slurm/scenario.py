@@ -14,14 +14,12 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.protocol.hosts import HostSet, expand
 from batsched_py.simulator.machine_files import platform_of
 from batsched_py.simulator.platform import Platform
-from batsched_py.slurm.comparison import Compared, compare
-from batsched_py.slurm.phases import simulations
+from batsched_py.slurm.comparison import Compared, compare, read_jobs
 from batsched_py.slurm.policy.settings import Configuration
 from batsched_py.slurm.policy.slurm import Slurm
-from batsched_py.slurm.prepared import Prepared
+from batsched_py.slurm.prepared import Prepared, simulations
 from batsched_py.slurm.scenario import Sources, write_scenario
 from batsched_py.slurm.scenario import read_scenario as imported
-from batsched_py.slurm.schedules import read_jobs
 from batsched_py.testing.runs import rows_of
 from batsched_py.workload.model import Workload
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.slurm.comparison import Comparison, compare
-from batsched_py.slurm.schedules import read_jobs, with_workload
+from batsched_py.slurm.comparison import Comparison, compare, read_jobs, with_workload
 from tests.processes import call_here
 from tests.slurm.files import write_cluster
 

@@ -17,9 +17,9 @@ from random import Random
 
 import pytest
 
-from batsched_py.slurm.phases import Spread, spread
+from batsched_py.slurm.comparison import read_jobs
 from batsched_py.slurm.policy import clock
-from batsched_py.slurm.schedules import read_jobs
+from batsched_py.slurm.prepared import Spread, spread
 from tests.slurm.scenario import RECORDED, SHARED, compared, recordings, simulated, simulated_often
 from tests.slurm.told import read_told, simulated_as_told
 

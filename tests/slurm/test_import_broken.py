@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError
-from batsched_py.slurm.findings import Findings, Mistakes
+from batsched_py.slurm.reading import Findings, Mistakes
 from batsched_py.slurm.scenario import Sources, read_scenario
 from tests.processes import call_here
 from tests.slurm import files

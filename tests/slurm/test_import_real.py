@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.policy.settings import Configuration
+from batsched_py.slurm.reading import Findings
 from batsched_py.slurm.scenario import Sources, read_scenario
 
 CONF = """\

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from batsched_py.slurm.reading import NotModelled, each, weights
 from batsched_py.slurm.scenario import Scenario, Sources, read_scenario
-from batsched_py.slurm.values import NotModelled, each, weights
 from tests.processes import call_here
 
 CONF = """\

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from batsched_py.slurm.phases import Phase, overruns
 from batsched_py.slurm.policy.settings import Configuration, Reservation, read_configuration
+from batsched_py.slurm.prepared import Phase, overruns
 from batsched_py.slurm.reservations import BEFORE
 from batsched_py.slurm.scenario import Sources, read_scenario, write_scenario
 from tests.processes import call_here

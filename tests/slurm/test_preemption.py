@@ -16,10 +16,10 @@ from batsched_py.protocol.profiles import Delay
 from batsched_py.simulator.machine_files import NodeKind, platform_of
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup
+from batsched_py.slurm.comparison import read_jobs, simulated_jobs
 from batsched_py.slurm.policy.settings import Configuration, Partition, Preemption, PreemptMode
 from batsched_py.slurm.scenario import Sources, write_scenario
 from batsched_py.slurm.scenario import read_scenario as imported
-from batsched_py.slurm.schedules import read_jobs, simulated_jobs
 from batsched_py.testing.runs import rows_in, rows_of
 from batsched_py.users import UsersOf
 from batsched_py.users.rigid import Rigid

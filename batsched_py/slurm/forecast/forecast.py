@@ -31,11 +31,18 @@ from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
 from batsched_py.simulator.machine_files import NodeKind
 from batsched_py.slurm.conf import Cluster, read_cluster
-from batsched_py.slurm.findings import Findings
-from batsched_py.slurm.forecast.live import LiveJob, completed, read_live
-from batsched_py.slurm.forecast.workload import RunTime, limit_of, pinned, workload_of
+from batsched_py.slurm.forecast.live import (
+    LiveJob,
+    RunTime,
+    completed,
+    limit_of,
+    pinned,
+    read_live,
+    workload_of,
+)
 from batsched_py.slurm.jobs import task_names
 from batsched_py.slurm.policy.settings import Configuration
+from batsched_py.slurm.reading import Clock, Findings, time_limit
 from batsched_py.slurm.scenario import (
     CONFIGURATION,
     PLATFORM,
@@ -44,7 +51,6 @@ from batsched_py.slurm.scenario import (
     configured,
     platform_text,
 )
-from batsched_py.slurm.values import Clock, time_limit
 from batsched_py.workload.batsim_json import write_batsim_json
 from batsched_py.workload.sources import read_log
 from batsched_py.workload.sources.accounting import names_of, zone_named

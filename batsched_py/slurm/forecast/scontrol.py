@@ -16,7 +16,6 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from batsched_py.protocol.shown import shown, shown_name
-from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.forecast.live import (
     ENDING,
     NEVER,
@@ -26,8 +25,8 @@ from batsched_py.slurm.forecast.live import (
     check_state,
     resources_asked,
 )
+from batsched_py.slurm.reading import Findings, count, listed, megabytes, time_limit
 from batsched_py.slurm.sbatch import licences
-from batsched_py.slurm.values import count, listed, megabytes, time_limit
 from batsched_py.workload.sources.accounting import count_hosts, duration, whole, written_duration
 from batsched_py.workload.sources.slurm_fields import resources
 

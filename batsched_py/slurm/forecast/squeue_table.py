@@ -17,10 +17,10 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from batsched_py.protocol.shown import shown
-from batsched_py.slurm.findings import Findings
 from batsched_py.slurm.forecast.live import NEVER, OVER, STATES, Live, LiveJob, check_state
 from batsched_py.slurm.forecast.scontrol import NOTHING, moment_of, printed_job
-from batsched_py.slurm.values import number as number_of
+from batsched_py.slurm.reading import Findings
+from batsched_py.slurm.reading import number as number_of
 from batsched_py.workload.sources.accounting import duration, written_duration
 from batsched_py.workload.sources.slurm_fields import resources
 

@@ -26,10 +26,9 @@ from batsched_py.slurm.policy.job import (
 from batsched_py.slurm.policy.limits import Accounts, Limits
 from batsched_py.slurm.policy.nodes import Machine, Node, natural
 from batsched_py.slurm.policy.plan import kernel_of
-from batsched_py.slurm.policy.preemption import Preemption
 from batsched_py.slurm.policy.priorities import Basic, Multifactor, Priorities
 from batsched_py.slurm.policy.settings import Configuration, NodeSettings, Partition
-from batsched_py.slurm.policy.state import Reservations, State
+from batsched_py.slurm.policy.state import Preemption, Reservations, State
 
 #: What shapes a request beside its resources and its GPUs: jobs that are alike in this ask for the same.
 _shape = attrgetter(
