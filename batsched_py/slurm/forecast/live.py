@@ -1,4 +1,4 @@
-"""The jobs of a live cluster, as ``squeue`` or ``scontrol show job`` shows them, and as a workload of its own.
+"""The jobs of a live cluster, as ``squeue`` or ``scontrol show job`` shows them, and as a workload.
 
 A listing may not tell all. What is assumed instead is said once, under the name of the file.
 
