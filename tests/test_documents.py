@@ -14,7 +14,7 @@ from batsched_py.cli.main import batsched_py
 ROOT = Path(__file__).resolve().parents[1]
 
 #: Documents whose examples are run as one script each, below; and which tests run those of the others.
-SCRIPTS = ("calibration", "campaigns", "index", "tutorial", "workloads")
+SCRIPTS = ("calibration", "campaigns", "extend", "index", "tutorial", "workloads")
 ELSEWHERE = {
     "learning-agents": "tests/gym/test_learning_agents_document.py",
     "malleable": "tests/malleable/test_malleable_document.py",

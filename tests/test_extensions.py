@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -66,6 +72,109 @@ def only_run(campaign: Campaign) -> Path:
     """The folder of the one run of a campaign."""
     (finished,) = campaign.finished()
     return finished.jobs_file.parent
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+PAGE = (ROOT / "docs" / "extend.md").read_text()
+
+
+def test_the_page_lists_every_kind_with_its_base_class_and_its_example() -> None:
+    from pkgutil import walk_packages
+
+    import batsched_py
+    from batsched_py.plugins import Registry
+
+    row = re.compile(r"^\| .*?\| `([\w.]+)`.*\[`(\w+\.py)`\]\(\.\./examples/\2\) \|$", re.MULTILINE)
+    rows = row.findall(PAGE)
+    bases = {base.rpartition(".")[2] for base, _ in rows}
+    for module in walk_packages(batsched_py.__path__, "batsched_py."):
+        for registry in (
+            vars(importlib.import_module(module.name)).values() if _has_registry(module.name) else ()
+        ):
+            if isinstance(registry, Registry):
+                shown = {cls.__name__ for cls in (registry.base, *registry.base.__subclasses__())}
+                assert shown & bases, registry.kind
+                assert f"`batsched_py{registry._group.removeprefix('batsched_py')}`" in PAGE or (
+                    f"`{registry._group.removeprefix('batsched_py')}`" in PAGE
+                )
+    for base, example in rows:
+        module, _, name = base.rpartition(".")
+        home = batsched_py if module == "batsched_py" else importlib.import_module(f"batsched_py.{module}")
+        assert name in (EXAMPLES / example).read_text() or name == "Behaviour"
+        assert getattr(home, name)
+
+
+def _has_registry(module: str) -> bool:
+    spec = importlib.util.find_spec(module)
+    assert spec is not None
+    return spec.origin is not None and "Registry[" in Path(spec.origin).read_text(errors="replace")
+
+
+#: One file each, in nothing but which they are there.
+NEW = {
+    "corner.py": """
+from batsched_py.schedulers.selection import Allocator
+
+
+class Corner(Allocator):
+    def hosts(self, free, count):
+        return type(free).of(list(free)[-count:])
+""",
+    "tide.py": """
+from math import sin
+
+from batsched_py.decision.observers import AdditionalData
+
+
+class Tide(AdditionalData):
+    def measure(self, cluster):
+        return sin(cluster.now / 7000)
+""",
+}
+
+
+def test_a_new_allocator_and_a_new_kind_of_data_touch_one_file_each(small: Path, tmp_path: Path) -> None:
+    """In a copy of the package, which stays as it is."""
+    shutil.copytree(
+        ROOT / "batsched_py", tmp_path / "batsched_py", ignore=shutil.ignore_patterns("__pycache__")
+    )
+
+    def files() -> dict[Path, bytes]:
+        found = (path for path in (tmp_path / "batsched_py").rglob("*") if path.is_file())
+        return {path: path.read_bytes() for path in found if "__pycache__" not in path.parts}
+
+    before = files()
+    for name, text in NEW.items():
+        (tmp_path / name).write_text(text)
+    words = ["run", "-w", small, "--hosts", "64", "-s", "easy", "-o", "allocator=corner.py:Corner"]
+    done = subprocess.run(
+        [sys.executable, "-m", "batsched_py", *words, "--data", "tide.py:Tide", "-e", "out"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert pd.read_csv(tmp_path / "out_jobs.csv")["allocated_resources"].astype(str).str.endswith("63").any()
+    assert set(pd.read_csv(tmp_path / "out_data.csv")["name"]) == {"tide"}
+    assert files() == before
+
+
+# --- policies, changes and models ----------------------------------------------------------------
+
+
+def test_the_examples_of_policies_changes_and_models_run(small: Path, tmp_path: Path) -> None:
+    policy = f"{EXAMPLES / 'own_policy.py'}:ShortPass"
+    assert not run(tmp_path, small, "-s", policy).equals(run(tmp_path, small, "-s", "fcfs"))
+    changed = ["change", small, tmp_path / "round.swf", f"{EXAMPLES / 'own_change.py'}:RoundUp", "minutes=30"]
+    assert call_here(changed)[0] == 0
+    asked = bp.read_log(tmp_path / "round.swf").columns.requested_time
+    assert set(asked[asked > 0] % 1800) == {0}
+    made = bp.generate(f"{EXAMPLES / 'own_model.py'}:Exponential", 2000, seed=1)
+    assert made.columns.run_time.mean() == pytest.approx(3600, rel=0.1)
+    assert made.columns.submit[-1] == pytest.approx(2000 * 3600 / 16 / 0.8, rel=0.1)
 
 
 # --- session rules -------------------------------------------------------------------------------
