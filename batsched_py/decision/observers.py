@@ -192,15 +192,8 @@ class ObservedProcess(DecisionProcess):
         super().happened(event)
         self._tell("happened", event)
 
-    def decide(self, now: float) -> list[Effect]:
-        """What is to be done now that all this has happened."""
-        if self._submissions is not None:
-            return super().decide(now)
-        self._measure(now)
-        return self._told(super().decide(now), now)
-
-    def turns(self, now: float) -> Generator[Cluster, None, list[Effect]]:
-        """The same, but leave each turn of the policy to the caller."""
+    def turns(self, now: float) -> Generator[Cluster, bool | None, list[Effect]]:
+        """What is to be done now; each turn of the policy is left to the caller."""
         self._measure(now)
         return self._told((yield from super().turns(now)), now)
 

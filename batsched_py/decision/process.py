@@ -162,9 +162,7 @@ class DecisionProcess:
         if type(scheduler).estimate is not Scheduler.estimate:
             ledger.estimate = self.estimate
         if self.users or begins.settings.dynamic_jobs:
-            restarts = None
-            if self.on_failure is not None or scheduler.requeues:
-                restarts = Restarts(self.on_failure, begins)
+            restarts = Restarts(self.on_failure, scheduler.requeues, begins)
             self._submissions = Submissions(self.users, begins, ledger, restarts)
             if self.users and scheduler.requeues:
                 cluster._have_requeue(self._submissions.requeue)
@@ -262,28 +260,15 @@ class DecisionProcess:
 
     def decide(self, now: float) -> list[Effect]:
         """What is to be done now that all this has happened."""
-        if self._submissions is not None:
-            turns = self.turns(now)
-            while True:
-                try:
-                    next(turns)
-                except StopIteration as over:
-                    return cast(list[Effect], over.value)
-                if self._needs_asking():
-                    self.ask()
-        self.cluster._go_to(now + self.scheduling_delay)
-        self._holds.wake(now)
-        self._settle_held(now)
-        while self._needs_asking():
+        turns = self.turns(now)
+        asked: bool | None = None
+        while True:
             try:
-                self.schedule(self.cluster)
-                self._settle()
-            except BaseException as error:
-                self.fail(error, now)
-            if not self._settle_held(now):
-                break
-        self._look_after_held()
-        return self._take()
+                turns.send(asked)
+            except StopIteration as over:
+                return cast(list[Effect], over.value)
+            if asked := self._needs_asking():
+                self.ask()
 
     def _needs_asking(self) -> bool:
         """Whether there could be something to decide now."""
@@ -294,12 +279,13 @@ class DecisionProcess:
             self.scheduler.only_starts_jobs and not self.cluster.heeded
         )
 
-    def turns(self, now: float) -> Generator[Cluster, None, list[Effect]]:
+    def turns(self, now: float) -> Generator[Cluster, bool | None, list[Effect]]:
         """The same, but leave each turn of the policy to the caller.
 
         At its turn, the caller looks at the cluster and says to it what to do, or lets the policy do so by
         :meth:`ask`. There is one turn, or one after another while what is decided makes users act at once, or
-        lets held jobs go. What is returned in the end is to be done.
+        lets held jobs go. What is returned in the end is to be done. Who sends ``False`` has seen that there
+        is nothing to decide: then all that has happened is news at the next turn, too.
         """
         self._now = now
         self.cluster._go_to(now + self.scheduling_delay)
@@ -308,11 +294,10 @@ class DecisionProcess:
             if self._submissions is not None:
                 return (yield from self._turns_with_users(self._submissions, now))
             self._settle_held(now)
-            yield self.cluster
-            self._settle()
-            while self._settle_held(now):
-                yield self.cluster
+            while (yield self.cluster) is not False:
                 self._settle()
+                if not self._settle_held(now):
+                    break
         except RuleBroken as broken:
             raise self.blame(broken) from None
         self._look_after_held()
@@ -348,7 +333,7 @@ class DecisionProcess:
 
     def _turns_with_users(
         self, submissions: Submissions, now: float
-    ) -> Generator[Cluster, None, list[Effect]]:
+    ) -> Generator[Cluster, bool | None, list[Effect]]:
         """Let users act and the scheduler decide, and again while what it decides makes users act at once.
 
         A slow scheduler does not keep users from acting: what it decides comes after what they do.

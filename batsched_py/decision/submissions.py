@@ -68,11 +68,13 @@ class _Piece(Struct, eq=False):
 class Restarts:
     """The executions of jobs, and what follows when one has lost hosts or was put back into the queue.
 
-    Without a rule jobs go on when their hosts fail.
+    Without a rule jobs go on when their hosts fail. If the policy puts no jobs back into the queue either,
+    nothing ever follows, and no execution is remembered.
     """
 
-    def __init__(self, rule: FailureRule | None, begins: SimulationBegins) -> None:
+    def __init__(self, rule: FailureRule | None, requeues: bool, begins: SimulationBegins) -> None:
         self._rule = rule
+        self._remembers = requeues or rule is not None
         self._checkpoints = None if rule is None else rule.checkpoints
         speeds = set(begins.speeds or ())
         self._speed = speeds.pop() if len(speeds) == 1 else None
@@ -109,7 +111,9 @@ class Restarts:
 
     def submitted(self, submission: Submission) -> Submission:
         """What the simulator is given when a user submits a job."""
-        return self._submission(_Piece(submission, 0, 0.0, submission.note))
+        return (
+            self._submission(_Piece(submission, 0, 0.0, submission.note)) if self._remembers else submission
+        )
 
     def kill(self, failure: Failure, running: RunningJob, now: float) -> str:
         """A job that has lost hosts is killed now: the note on this execution."""
@@ -159,11 +163,13 @@ class Restarts:
 
     def noted(self, job_id: str, note: str) -> None:
         """A user has noted this about an execution."""
-        self._pieces[job_id].note = note
+        if job_id in self._pieces:
+            self._pieces[job_id].note = note
 
     def withdrawn(self, job_id: str) -> None:
         """The user withdraws the job of which this is an execution."""
-        self._pieces[job_id].is_withdrawn = True
+        if job_id in self._pieces:
+            self._pieces[job_id].is_withdrawn = True
 
     def _submission(self, piece: _Piece) -> Submission:
         job, profile = piece.first.job, piece.first.profile
@@ -217,7 +223,7 @@ class Submissions:
         users: Iterable[User],
         begins: ev.SimulationBegins,
         ledger: Ledger,
-        restarts: Restarts | None = None,
+        restarts: Restarts,
     ) -> None:
         self._broker = Broker(users)
         self._restarts = restarts
@@ -256,7 +262,7 @@ class Submissions:
 
     def job_ended(self, job_id: str, state: JobState, now: float) -> bool:
         """Tell the user whose job it was, and those who wait for it; not if it is to be submitted again."""
-        if self._restarts is not None and job_id in self._restarts:
+        if job_id in self._restarts:
             first, next_name = self._restarts.ended(job_id, state)
             if next_name is not None:
                 if self._ledger.holds is not None:
@@ -270,12 +276,11 @@ class Submissions:
 
     def hosts_fail(self, hosts: HostSet) -> None:
         """Hosts were taken away, and the jobs on them with them, if that is the rule."""
-        if self._restarts is not None:
-            self._restarts.hosts_fail(hosts, list(self._ledger.running))
+        self._restarts.hosts_fail(hosts, list(self._ledger.running))
 
     def requeue(self, running: RunningJob, now: float) -> tuple[str, str]:
         """A policy puts a job back into the queue: its next name, and what is noted about this execution."""
-        if self._restarts is None or running.job.id not in self._restarts:
+        if running.job.id not in self._restarts:
             raise RuleBroken("it cannot be put back into the queue, because no user has handed it in")
         return self._restarts.requeue(running, now)
 
@@ -286,12 +291,10 @@ class Submissions:
 
     def is_due(self, now: float) -> bool:
         """Whether somebody wants to act now."""
-        return self._broker.next_time <= now or (self._restarts is not None and self._restarts.is_due)
+        return self._broker.next_time <= now or self._restarts.is_due
 
     def actions(self, now: float) -> list[Action | Failure]:
         """What is done about failures, and what users do now."""
-        if self._restarts is None:
-            return [*self._broker.actions(now)]
         submitted = self._restarts.submitted
         return [
             *self._restarts.take(),
@@ -312,10 +315,9 @@ class Submissions:
             return self._fail(action, now)
         if not self._broker.awaits(action.job_id):
             return []
-        if self._restarts is not None:
-            action = replace(action, job_id=self._restarts.latest(action.job_id))
-            if action.note:
-                self._restarts.noted(action.job_id, action.note)
+        action = replace(action, job_id=self._restarts.latest(action.job_id))
+        if action.note:
+            self._restarts.noted(action.job_id, action.note)
         if isinstance(action, Withdrawal):
             return self._withdraw(action, now)
         return self._decide([ev.SetJobMetadata(action.job_id, action.note, time=now)], now)
@@ -323,7 +325,7 @@ class Submissions:
     def _fail(self, failure: Failure, now: float) -> list[Effect]:
         """Kill a job that has lost hosts, if it still runs."""
         running = self._ledger.running.get(failure.job_id)
-        if running is None or self._restarts is None:
+        if running is None:
             return []
         time = max(now, running.start)
         note = self._restarts.kill(failure, running, time)
@@ -344,8 +346,7 @@ class Submissions:
         decisions: list[ev.Event] = []
         if withdrawal.note:
             decisions.append(ev.SetJobMetadata(job_id, withdrawal.note, time=now))
-        if self._restarts is not None:
-            self._restarts.withdrawn(job_id)
+        self._restarts.withdrawn(job_id)
         running = self._ledger.running.get(job_id)
         if running is not None:
             return self._decide([*decisions, ev.KillJobs([job_id], time=max(now, running.start))], now)

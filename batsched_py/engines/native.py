@@ -13,15 +13,7 @@ from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.native_cluster import Cluster as NativeCluster
 from batsched_py.engines.simulation import Simulation, Situation
 from batsched_py.errors import Deadlock, PolicyError, RuleBroken
-from batsched_py.ledger.kinds import (
-    check_function,
-    check_job,
-    check_name,
-    count,
-    expected,
-    number,
-    refuse_copy,
-)
+from batsched_py.ledger import kinds
 from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
 from batsched_py.ledger.queue import JobQueue
 from batsched_py.ledger.running import Running, RunningJob
@@ -77,13 +69,13 @@ if library is not None:
             "reservation": Reservation,
             "availability_profile": AvailabilityProfile._of_steps,
             "misused": misused,
-            "check_job": check_job,
-            "check_name": check_name,
-            "check_function": check_function,
-            "expected": expected,
-            "number": number,
-            "count": count,
-            "refuse_copy": refuse_copy,
+            "check_job": kinds.check_job,
+            "check_name": kinds.check_name,
+            "check_function": kinds.check_function,
+            "expected": kinds.expected,
+            "number": kinds.number,
+            "count": kinds.count,
+            "refuse_copy": kinds.refuse_copy,
         }
     )
 
