@@ -6,8 +6,9 @@ from collections.abc import Callable
 from math import inf
 
 from batsched_py.errors import Deadlock
-from batsched_py.ledger.holds import Held, Release
+from batsched_py.ledger.holds import Release
 from batsched_py.ledger.ledger import Ledger
+from batsched_py.ledger.waiting import Held
 from batsched_py.protocol.jobs import TICK, Job
 from batsched_py.schedulers.cluster import Cluster
 
@@ -21,13 +22,14 @@ class HeldJobs:
         self._ledger = ledger
         self._cluster = cluster
         self._told = told
-        self.holds = ledger.hold_jobs(remembers_ends)
+        self.holds = ledger.holds
         """Which they are, and why."""
+        self.holds.begin(remembers_ends)
         self._calls_at = inf
         """When the next call will come that was asked for."""
 
     def __bool__(self) -> bool:
-        return bool(self.holds.held)
+        return bool(self.holds)
 
     def settle(self, now: float) -> list[Job]:
         """Reject jobs whose conditions can never be met, and let those join the queue whose conditions are.
@@ -68,12 +70,12 @@ class HeldJobs:
         are rejected.
         """
         ledger, holds = self._ledger, self.holds
-        waiting = ledger.queue or ledger.unfit or ledger.deferred
+        waiting = ledger.queue or any(not isinstance(apart, Held) for apart in ledger.waiting.apart.values())
         if waiting or len(ledger.running) or holds.next_time != inf:
             return
         if given_up and holds.abandon():
             return
-        first = next(iter(holds.held.values()))
+        first = holds.held[0]
         raise Deadlock(
             f"deadlock at {self._cluster.now:f}: {len(holds.held)} jobs wait for others for ever, "
             f"{first.job.id} first: {holds.why(first)}"

@@ -16,6 +16,7 @@ from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
 from batsched_py.ledger.holds import Release
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import RunningJob
+from batsched_py.ledger.waiting import Held, Unfit
 from batsched_py.outside.closures import Closures
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol import events as ev
@@ -149,13 +150,15 @@ class DecisionProcess:
         hosts_of, nodes_of = allocation(scheduler, begins)
         known = NOTHING_KNOWN if self.outlook is None else self.outlook(begins.hosts)
         if begins.has_nodes or known.closures:
-            from batsched_py.schedulers.node_choice import account_of
+            from batsched_py.schedulers.node_choice import free_nodes
 
-            ledger.have_nodes(account_of(begins.hosts, nodes_of, hosts_of))
-        cluster = Cluster(ledger, begins.hosts, begins.settings, hosts_of, self._events, known)
-        if ledger.nodes is not None and known.closures:
-            self._closures = Closures(known.closures)
-            ledger.nodes.have_closures(self._closures, lambda: cluster.now)
+            ledger.free = nodes = free_nodes(begins.hosts, nodes_of, hosts_of)
+            if known.closures:
+                self._closures = Closures(known.closures)
+                nodes.have_closures(self._closures, lambda: self.cluster.now)
+        else:
+            ledger.free.selection = hosts_of
+        cluster = Cluster(ledger, begins.hosts, begins.settings, self._events, known)
         self._held = HeldJobs(ledger, cluster, self._released, self.remembers_ends)
         self._holds = self._held.holds
         self._more_static_jobs = bool(begins.workloads)
@@ -186,9 +189,9 @@ class DecisionProcess:
     def job_submitted(self, job: Job, now: float) -> None:
         """A job was submitted."""
         self.cluster._go_to(now + self.scheduling_delay)
-        if self._ledger.submit(job) or job.id not in self._holds.held:
+        if not isinstance(self._ledger.submit(job), Held):
             self._heard.append((job, now))
-        if self._ledger.unfit:
+        if self._ledger.waiting.nb_unfit:
             self._reject_unfit()
 
     def job_ended(self, job_id: str, state: JobState, return_code: int, now: float) -> None:
@@ -229,10 +232,9 @@ class DecisionProcess:
 
     def _reject_unfit(self) -> None:
         """Reject what no state of the machine could ever run, without asking the scheduler."""
-        for job in list(self._ledger.unfit.values()):
-            if self._ledger.nodes is not None and job.size > 0:
-                self.note_refusal(job, self._ledger.nodes.why_never(job))
-            self.cluster.reject(job)
+        for unfit in list(self._ledger.waiting.all(Unfit)):
+            self.note_refusal(unfit.job, self._ledger.free.why_never(unfit.job))
+            self.cluster.reject(unfit.job)
 
     def note_refusal(self, job: Job, refusal: Refusal | None) -> None:
         """Remark why a machine of nodes can never run a job, and count it."""
@@ -346,7 +348,7 @@ class DecisionProcess:
             while submissions.is_due(now) or self._holds.unsettled:
                 for action in submissions.actions(now):
                     acted += submissions.take(action, now)
-                    if ledger.unfit:
+                    if ledger.waiting.nb_unfit:
                         self._reject_unfit()
                         acted += self._tell_users(submissions)
                 self._settle_held(now)

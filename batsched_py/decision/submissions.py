@@ -265,10 +265,9 @@ class Submissions:
         if job_id in self._restarts:
             first, next_name = self._restarts.ended(job_id, state)
             if next_name is not None:
-                if self._ledger.holds is not None:
-                    self._ledger.holds.comes_back(first, job_id, next_name)
+                self._ledger.holds.comes_back(first, job_id, next_name)
                 return False
-            if first.id != job_id and self._ledger.holds is not None:
+            if first.id != job_id:
                 self._ledger.holds.over(first, now, state is JobState.SUCCESS)
             job_id = first.id
         self._broker.job_ended(job_id, state, now)

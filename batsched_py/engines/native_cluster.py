@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from functools import cached_property
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger import rules
 from batsched_py.ledger.kinds import check_function, check_job, lowest, ranking
 from batsched_py.ledger.ledger import DECISIONS, Effect, RejectedJob, describe
+from batsched_py.ledger.limits import Limit
 from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
 from batsched_py.ledger.queue import Condition
-from batsched_py.ledger.resizing import HostResizing, Resizing
 from batsched_py.ledger.running import RunningJob
+from batsched_py.ledger.trials import HostResizing, Resizing
 from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet, checked
@@ -56,6 +57,7 @@ class Cluster(cluster.Cluster):
     _engine: Any
     _setup: Setup
     _node_machine: NodeMachine | None
+    _selection: Selection | None
     _is_to_come: Callable[[str], bool]
     _failed: Callable[[BaseException, object], PolicyError]
 
@@ -163,6 +165,19 @@ class Cluster(cluster.Cluster):
     def resizing(self) -> Resizing:
         return _Rigid(self)
 
+    def could_fit(self, job: Job) -> bool:
+        check_job(job)
+        return 0 < job.size <= self.nb_hosts
+
+    def hosts_beside(self, job: Job, run_time: float, beside: Reservation | None = None) -> HostSet | None:
+        if not self.fits(job) or (beside is not None and not beside.allows(job.size, run_time)):
+            return None
+        return (self._selection or HostSet.lowest)(self.free, job.size)
+
+    def starts(self, choices: Sequence[tuple[Job, float]]) -> list[float]:
+        profile = self.profile()
+        return [profile.earliest(job.size, duration) for job, duration in choices]
+
     def _rank(self, order: Order | None, waiting: Any, head_only: bool) -> list[int]:
         """The places of waiting jobs in an order, by default that of the queue; the first only, or all."""
         order = order or self.order
@@ -175,6 +190,17 @@ class Cluster(cluster.Cluster):
         return places
 
     # --- what a policy says ----------------------------------------------------------------------
+
+    @property
+    def _ledger(self) -> NoReturn:  # type: ignore[override]
+        """There is none: what only a ledger can do, the Python engine does."""
+        raise PolicyError(
+            "a policy that puts limits beside the machine, counts on hosts that sleep or keeps jobs from the "
+            "queue says `narrows_the_machine = True`; then the Python engine runs it"
+        )
+
+    def put_beside(self, limit: Limit) -> None:
+        self._ledger  # noqa: B018
 
     def order_queue(self, order: Order | None) -> None:
         if order is not None:

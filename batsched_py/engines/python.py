@@ -337,9 +337,7 @@ class PythonSimulation(Simulation):
     def situation(self) -> Situation:
         """How things stand."""
         ledger, now = self._batsim.ledger, self._batsim.now
-        nodes = ledger.nodes
-        resources = {} if nodes is None else nodes.machine.totals(nodes.free.amounts, nodes.licences)
-        return Situation(now, len(ledger.queue), len(ledger.running), resources)
+        return Situation(now, len(ledger.queue), len(ledger.running), ledger.free.resources())
 
     @property
     def drawn_joules(self) -> float:

@@ -107,6 +107,7 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         "a decision process of another kind": type(process) is not DecisionProcess,
         "a scheduler that takes time to decide": bool(process.scheduling_delay),
         "a policy around another": isinstance(process.scheduler, wrapping.Wrapper),
+        "a policy that narrows the machine": process.scheduler.narrows_the_machine,
         "energy and power states": setup.energy,
         "traces of machine states": outputs.machine_states,
         "a record of what links carry": outputs.links,

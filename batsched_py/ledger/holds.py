@@ -18,6 +18,7 @@ from typing import TypeVar
 from msgspec import Struct, field
 
 from batsched_py.errors import InputError
+from batsched_py.ledger.waiting import Held, WaitingJobs
 from batsched_py.protocol.dependencies import (
     AFTER,
     ARRAY,
@@ -32,22 +33,6 @@ from batsched_py.protocol.dependencies import (
 from batsched_py.protocol.jobs import Job, to_tick
 
 T = TypeVar("T")
-
-
-class Held(Struct, eq=False):
-    """A job that waits for others."""
-
-    number: int
-    """Its place in the order of submission."""
-    job: Job
-    nb_open: int
-    """How many of its conditions are neither met nor known to be out of reach."""
-    any: bool
-    """Whether one met condition is enough."""
-    met: bool | None = None
-    """Whether its conditions are met, once that is known."""
-    reason: str = ""
-    """What decided it, in words."""
 
 
 def read_field(read: Callable[[Job], T], job: Job) -> T:
@@ -286,11 +271,11 @@ class Holds:
     a job may be submitted later that waits for them.
     """
 
-    def __init__(self, active: Callable[[], Iterable[Job]], remembers: bool) -> None:
+    def __init__(self, waiting: WaitingJobs, active: Callable[[], Iterable[Job]]) -> None:
+        self._waiting = waiting
         self._active = active
-        self._remembers = remembers
-        self.held: dict[str, Held] = {}
-        """The jobs that are held, in the order of their submission."""
+        self._holding = False
+        self._remembers = False
         self._hopeless: deque[Held] = deque()
         """Those that can never join the queue."""
         self._ready: list[Held] = []
@@ -307,6 +292,19 @@ class Holds:
         """When enough time will have passed since an end or a start."""
         self._nb_timers = 0
 
+    def begin(self, remembers: bool) -> None:
+        """From now on, jobs that wait for others are held; this is said before anything happens."""
+        self._holding, self._remembers = True, remembers
+
+    @property
+    def held(self) -> list[Held]:
+        """The jobs that are held, in the order of their submission."""
+        return list(self._waiting.all(Held))
+
+    def __bool__(self) -> bool:
+        """Whether any job is held."""
+        return any(True for _ in self._waiting.all(Held))
+
     @property
     def next_time(self) -> float:
         """When enough time will have passed for the next job that waits for that."""
@@ -316,27 +314,31 @@ class Holds:
 
     def submitted(self, job: Job) -> None:
         """A job is submitted, whether it will be held or not."""
-        if ARRAY in job.extra:
+        if ARRAY in job.extra and self._holding:
             self._arrays.submitted(job)
         if self._namesakes:
             self._namesakes.submitted(job)
 
-    def hold(self, job: Job) -> bool:
-        """Whether a job that is submitted is held, at least until all of this instant has happened."""
+    def hold(self, job: Job) -> Held | None:
+        """Hold a job that is submitted, if it waits for others, until all of this instant has happened."""
+        if not self._holding:
+            return None
         dependency = read_field(dependency_of, job) if AFTER in job.extra else None
         if dependency is None and self._arrays.limited(job) is None:
-            return False
+            return None
         self._count += 1
         if dependency is None:
-            held = self.held[job.id] = Held(self._count, job, 0, False, True)
+            held = self._waiting.set_apart(Held(job, self._count, 0, False, True))
             self._ready.append(held)
-            return True
-        held = self.held[job.id] = Held(self._count, job, dependency.nb_conditions, dependency.any)
-        self._look(held, dependency)
-        return True
+        else:
+            held = Held(job, self._count, dependency.nb_conditions, dependency.any)
+            self._look(self._waiting.set_apart(held), dependency)
+        return held
 
     def started(self, job: Job, now: float) -> None:
         """A job has started, or is over without that."""
+        if not self._holding:
+            return
         if self._remembers and self._starts.get(job.id) is None:
             self._starts.put(job.id, now, True)
         if ARRAY in job.extra and (array := self._arrays.started(job, now)) is not None:
@@ -346,10 +348,11 @@ class Holds:
 
     def over(self, job: Job, now: float, success: bool) -> None:
         """A job has ended, or was rejected."""
+        if not self._holding:
+            return
         self.started(job, now)
         if self._remembers:
             self._ends.put(job.id, now, success)
-        self.held.pop(job.id, None)
         if ARRAY in job.extra and (array := self._arrays.over(job, now, success)) is not None:
             self._tell(array.name, now, array.success)
         if self._namesakes:
@@ -394,7 +397,7 @@ class Holds:
         self._ready.clear()
         chosen += self._arrays.take_turns(self._is_held)
         for held in chosen:
-            del self.held[held.job.id]
+            del self._waiting.apart[held.job.id]
         return sorted(chosen, key=lambda held: held.number)
 
     def abandon(self) -> bool:
@@ -418,7 +421,7 @@ class Holds:
         assert dependency is not None
         for end in dependency.ends:
             name = full_name(held.job, end.target)
-            if name in self.held:
+            if self._waiting.is_held(name):
                 return f"{end}: {name} is held itself"
             if self._time_of(end, name)[0] is None:
                 known = self._arrays.get(name) is not None or any(job.id == name for job in self._active())
@@ -430,7 +433,7 @@ class Holds:
 
     def _is_held(self, held: Held) -> bool:
         """Whether a job is held still; its user may have withdrawn it."""
-        return self.held.get(held.job.id) is held
+        return self._waiting.apart.get(held.job.id) is held
 
     def _look(self, held: Held, dependency: Dependency) -> None:
         """Find out which conditions are met already, and wait for the others."""
@@ -466,8 +469,12 @@ class Holds:
 
     def _singleton_may_go(self, job_id: str | None) -> None:
         """A job is the first of its user and name now, which a singleton waits for."""
-        held = None if job_id is None else self.held.get(job_id)
-        if held is not None and (dependency := read_field(dependency_of, held.job)) and dependency.singleton:
+        held = None if job_id is None else self._waiting.apart.get(job_id)
+        if (
+            isinstance(held, Held)
+            and (dependency := read_field(dependency_of, held.job))
+            and dependency.singleton
+        ):
             self._resolve(held, True, "singleton")
 
     def _ended(self, held: Held, end: End, time: float, now: float, success: bool) -> None:

@@ -7,11 +7,9 @@ one in another process has its own, which follows the conversation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cached_property
-from math import inf
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -20,22 +18,18 @@ from batsched_py.errors import RuleBroken
 from batsched_py.ledger import rules
 from batsched_py.ledger.free import FreeHosts
 from batsched_py.ledger.holds import Holds
-from batsched_py.ledger.profile import Reservation
-from batsched_py.ledger.queue import Condition, JobQueue, Score
+from batsched_py.ledger.profile import Ahead, Reservation
+from batsched_py.ledger.queue import Condition, Score
 from batsched_py.ledger.registry import Registry
 from batsched_py.ledger.running import ResizedJob, Running, RunningJob
+from batsched_py.ledger.states import HostStates
+from batsched_py.ledger.waiting import Apart, Deferred, Held, Unfit, WaitingJobs
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dependencies import depends
-from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.hosts import NOWHERE, HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
 from batsched_py.protocol.sizes import malleable_of, shaped
-
-if TYPE_CHECKING:
-    from batsched_py.ledger.free_nodes import NodeAccount
-    from batsched_py.ledger.free_nodes import NodeReservation as NodeReservation
-
-NOWHERE = HostSet()
 
 
 class RejectedJob(Struct, frozen=True, gc=False, eq=False):
@@ -73,33 +67,19 @@ class Ledger:
         energy: bool = True,
         nb_pstates: list[int] | None = None,
     ) -> None:
+        machines = begins.hosts + begins.storages
         self.hosts = HostSet.range(len(begins.hosts))
         """Those that compute."""
         self.nb_hosts = len(begins.hosts)
-        self.queue = JobQueue()
-        self.unfit: dict[str, Job] = {}
-        """Jobs that wait and ask for no host, or for more than there are."""
-        self.deferred: dict[str, tuple[Job, float]] = {}
-        """Jobs that wait and are kept from the queue for a while, and how long each is expected to run."""
+        self.nb_machines = len(machines)
+        """All hosts, those for storage included."""
+        self.waiting = WaitingJobs()
+        self.queue = self.waiting.queue
+        """Those of the waiting jobs that policies see."""
         self.running = Running()
         self.free = FreeHosts(self.hosts)
-        self.unavailable = NOWHERE
-        """The hosts that were taken away, whatever runs on them."""
-        self.all_available = True
-        """Whether there are none of these."""
-        self.asleep = NOWHERE
-        """The hosts that sleep, or slept when they began to switch."""
-        self.switching = NOWHERE
-        """The hosts that are on their way to another power state."""
-        self._nb_changes = 0
-        """How often anything but a submission has happened."""
-        self._nb_settled_changes = -1
-        self._tried: tuple[Job | None, int, int, int] = (None, 0, 0, 0)
-        """Whose reservation all jobs were last tried beside: after how many changes, starts and arrivals."""
-        self.nodes: NodeAccount | None = None
-        """What jobs have of nodes, if the machine has any."""
-        self.holds: Holds | None = None
-        """Who waits for other jobs, where somebody looks after them."""
+        self.states = HostStates(machines, energy, nb_pstates)
+        self.holds = Holds(self.waiting, self._active)
         self.registry = Registry(begins.profiles, begins.settings) if registry is None else registry
         self.estimate: Callable[[Job], float] = attrgetter("walltime")
         """How long a job is expected to run that is submitted."""
@@ -107,47 +87,25 @@ class Ledger:
         """Whether a job is known that was not submitted yet; a simulator can tell."""
         self.unheard: set[str] = set()
         """The jobs that are over without the decision process having heard so; it may still name them."""
-        self._machines = begins.hosts + begins.storages
-        self._energy = energy
-        self._nb_pstates = nb_pstates
-        storages = HostSet.range(len(self._machines)) - self.hosts
+        self._nb_changes = 0
+        """How often anything but a submission has happened."""
+        self._nb_settled_changes = -1
+        self._tried: tuple[Job | None, int, int, int] = (None, 0, 0, 0)
+        """Whose reservation all jobs were last tried beside: after how many changes, starts and arrivals."""
+        storages = HostSet.range(len(machines)) - self.hosts
         self._shared = (self.hosts if begins.settings.compute_sharing else NOWHERE) | (
             storages if begins.settings.storage_sharing else NOWHERE
         )
         self._exclusive = not (begins.storages or begins.settings.compute_sharing)
         self._ended = False
 
-    @property
-    def nb_machines(self) -> int:
-        """All hosts, those for storage included."""
-        return len(self._machines)
-
-    def have_nodes(self, nodes: NodeAccount) -> None:
-        """The hosts are cores of nodes; this is said before anything happens."""
-        self.nodes, self.free = nodes, nodes.free
-
-    def hold_jobs(self, remembers_ends: bool) -> Holds:
-        """From now on, jobs that wait for others are held; this is said before anything happens."""
-        self.holds = Holds(self._active, remembers_ends)
-        return self.holds
-
     def _active(self) -> Iterator[Job]:
         """The jobs that are submitted and not over."""
-        yield from self.unfit.values()
-        for running in self.running:
-            yield running.job
+        yield from [unfit.job for unfit in self.waiting.all(Unfit)]
+        yield from [running.job for running in self.running]
         yield from self.queue
-        yield from [job for job, _ in self.deferred.values()]
-        if self.holds is not None:
-            yield from [held.job for held in self.holds.held.values()]
-
-    def could_grant(self, job: Job) -> bool:
-        """Whether the machine could ever give a job what it asks for."""
-        return 0 < job.size <= self.nb_hosts and (self.nodes is None or self.nodes.could_grant(job))
-
-    def fits(self, job: Job) -> bool:
-        """Whether what a job asks for is free now."""
-        return 0 < job.size <= self.free.count and (self.nodes is None or self.nodes.fits(job))
+        yield from [deferred.job for deferred in self.waiting.all(Deferred)]
+        yield from [held.job for held in self.waiting.all(Held)]
 
     @property
     def quiet(self) -> bool:
@@ -158,24 +116,16 @@ class Ledger:
         """Something has changed that waiting jobs may profit from."""
         self._nb_changes += 1
 
-    def reservation(self, job: Job, now: float) -> Reservation:
-        """When a job can start at the latest, if the running ones end as expected."""
-        if self.nodes is not None:
-            return self.nodes.reservation(job, now, self.running, self.unavailable)
-        extra = self.free.count - job.size
-        if job.size <= 0:
-            return Reservation(job, now, inf, 0)
-        if extra >= 0:
-            return Reservation(job, now, now, extra)
-        for end, _, running in self.running._by_end:
-            extra += running.nb_hosts if self.all_available else self.usable(running)
-            if extra >= 0:
-                return Reservation(job, now, end if end > now else now, extra)
-        return Reservation(job, now, inf, 0)
+    def settle(self) -> None:
+        """What has happened so far is no news any more."""
+        self._nb_settled_changes = self._nb_changes
+        self.queue._settle()
 
-    def usable(self, running: RunningJob) -> int:
-        """How many hosts will be free when a job ends."""
-        return running.nb_hosts if self.all_available else len(running.hosts - self.unavailable)
+    def reservation(
+        self, job: Job, now: float, to_wake: HostSet = NOWHERE, limits: Sequence[Ahead] = ()
+    ) -> Reservation:
+        """When a job can start at the latest, if the running ones end as expected."""
+        return self.free.reservation(job, now, self.running, self.states.unavailable, to_wake, limits)
 
     def fitting(
         self, condition: Condition | None, score: Score | None, only_new: bool, beside: Reservation | None
@@ -188,85 +138,39 @@ class Ledger:
         queue, nb_changes = self.queue, self._nb_changes
         behind = queue._nb_settled if only_new else 0
         if beside is None:
-            return self._search(behind, condition, score, beside)
+            return self.free.search(queue, behind, condition, score, beside)
         tried = (beside.job, nb_changes, self.running._count)
         if self._tried[:3] == tried:
             behind = max(behind, self._tried[3])
         nb_arrived = queue._nb_arrived
-        found = self._search(behind, condition, score, beside)
+        found = self.free.search(queue, behind, condition, score, beside)
         return self._noting(found, beside.job, nb_changes, nb_arrived) if condition is None else found
-
-    def _search(
-        self, behind: int, condition: Condition | None, score: Score | None, beside: Reservation | None
-    ) -> Iterator[Job]:
-        if self.nodes is None:
-            return self.queue._search(self.free, behind, condition, score, beside)
-        found = self.queue._search(self.free, behind, None, score, None)
-        return self._placing(self.nodes, found, condition, beside)
 
     def _noting(self, found: Iterator[Job], job: Job, nb_changes: int, nb_arrived: int) -> Iterator[Job]:
         yield from found
         self._tried = (job, nb_changes, self.running._count, nb_arrived)
 
-    def _placing(
-        self,
-        nodes: NodeAccount,
-        found: Iterator[Job] | None,
-        condition: Condition | None,
-        beside: Reservation | None,
-    ) -> Iterator[Job]:
-        """Those of the jobs for which there is a place; each goes there if it is started at once."""
-        reservation = cast("NodeReservation | None", beside)
-        if reservation is not None and getattr(reservation, "account", None) is not nodes:
-            raise ValueError("the reservation is not of this simulation")
-        for job in found or ():
-            estimate = self.queue.estimate(job)
-            placement = nodes.find(job, estimate, reservation)
-            if placement is None:
-                continue
-            if condition is None or (condition(job.size, estimate) and job in self.queue):
-                nodes.choose(job, placement)
-                try:
-                    yield job
-                finally:
-                    nodes.choose(job, None)
-
-    def begin_asleep(self, hosts: HostSet) -> None:
-        """These hosts sleep from the beginning."""
-        self.asleep = hosts
-        self.free.take(self.free.overlap(hosts))
-
     # --- what happens ----------------------------------------------------------------------------
 
-    def submit(self, job: Job) -> bool:
-        """A job waits; whether it is in the queue.
+    def submit(self, job: Job) -> Apart | None:
+        """A job waits, in the queue or apart from it.
 
         One that no state of the machine could ever run is in no policy's way, and neither is one that is
         held until other jobs are over.
         """
-        holds = self.holds
-        if holds is not None:
-            holds.submitted(job)
+        self.holds.submitted(job)
         if self.registry.collects:
             self.registry.keep(job)
-        if not self.could_grant(job):
-            self.unfit[job.id] = job
-        elif holds is None or not (depends(job) and holds.hold(job)):
-            self.queue._append(job, self.estimate(job))
-            return True
-        return False
+        if not self.free.could_grant(job):
+            return self.waiting.set_apart(Unfit(job))
+        if depends(job) and (held := self.holds.hold(job)) is not None:
+            return held
+        self.join(job)
+        return None
 
     def join(self, job: Job) -> None:
-        """A job that was held joins the queue."""
+        """A job joins the queue."""
         self.queue._append(job, self.estimate(job))
-
-    def defer(self, job: Job) -> None:
-        """A waiting job is kept from the queue."""
-        self.deferred[job.id] = job, self.queue._discard(job.id)
-
-    def resume(self, job_id: str) -> None:
-        """A job that was kept from the queue joins it again, at its end."""
-        self.queue._append(*self.deferred.pop(job_id))
 
     def release(self, job_id: str) -> RunningJob | None:
         """A job has left its hosts, which are free again, except those that were taken away meanwhile."""
@@ -275,37 +179,38 @@ class Ledger:
             return None
         self._nb_changes += 1
         self.queue._epoch += 1
-        hosts = running.hosts
-        if self.nodes is not None:
-            hosts = hosts | self.nodes.ended(running.job)
-        if not (self._exclusive and self.all_available):
-            hosts = self._without_jobs(hosts - self.unavailable)
+        hosts, unavailable = running.hosts, self.states.unavailable
+        if blocked := self.free.ended(running.job):
+            hosts = hosts | blocked
+        if unavailable or not self._exclusive:
+            hosts = self._without_jobs(hosts - unavailable)
         self.free.give(hosts)
         if self.registry.collects:
             self.registry.job_is_over(running.job)
         return running
 
+    def begin_asleep(self, hosts: HostSet) -> None:
+        """These hosts sleep from the beginning."""
+        self.states.asleep = hosts
+        self.free.take(self.free.overlap(hosts))
+
     def take_away(self, hosts: HostSet) -> None:
         """Hosts became unavailable."""
         self._nb_changes += 1
         self.free.take(self.free.overlap(hosts))
-        self.unavailable = self.unavailable | hosts
-        self.all_available = False
+        self.states.unavailable = self.states.unavailable | hosts
 
     def give_back(self, hosts: HostSet) -> None:
         """Hosts became available again; those with a job on them are free when it ends."""
         self._nb_changes += 1
-        self.unavailable = self.unavailable - hosts
-        self.all_available = not self.unavailable
-        self._free_idle(hosts - self.asleep - self.switching)
+        states = self.states
+        states.unavailable = states.unavailable - hosts
+        self._free_idle(hosts - states.asleep - states.switching)
 
     def switched(self, hosts: HostSet, pstate: int) -> None:
         """Hosts have reached a power state: those that compute in it are free again."""
         self._nb_changes += 1
-        asleep = HostSet.of(host for host in hosts if pstate in self._sleep_pstates[host])
-        self.switching = self.switching - hosts
-        self.asleep = self.asleep - hosts | asleep
-        self._free_idle(hosts - asleep - self.unavailable)
+        self._free_idle(self.states.switched(hosts, pstate) - self.states.unavailable)
 
     def learn(self, event: ev.Event) -> None:
         """Something has happened, as a simulator tells it."""
@@ -326,15 +231,10 @@ class Ledger:
 
     def busy(self) -> HostSet:
         """The hosts that run jobs, or that an exclusive job keeps others from."""
-        mask = 0 if self.nodes is None else self.nodes.blocked().mask
+        mask = self.free.blocked().mask
         for running in self.running:
             mask |= running.hosts.mask
         return HostSet(mask)
-
-    def settle(self) -> None:
-        """What has happened so far is no news any more."""
-        self._nb_settled_changes = self._nb_changes
-        self.queue._settle()
 
     def _free_idle(self, hosts: HostSet) -> None:
         idle = self._without_jobs(hosts)
@@ -348,19 +248,17 @@ class Ledger:
     # --- what is decided -------------------------------------------------------------------------
 
     def start(self, job: Job, hosts: HostSet | None, now: float) -> RunningJob:
-        """A waiting job runs, on these hosts or on the free ones with the lowest numbers."""
+        """A waiting job runs, on these hosts or on free ones that are chosen for it."""
         self._check_not_ended()
-        job, free = self._waiting(job.id), self.free
-        size = job.size
-        if hosts is None and self.nodes is not None:
-            hosts = self.nodes.hosts_for(job) or free.hosts().lowest(size)
-        if hosts is not None or not 0 < size <= free.count or self.registry.for_files_only or self.deferred:
-            return self._run(
-                ev.ExecuteJob(job.id, free.hosts().lowest(size) if hosts is None else hosts), now
-            )
-        if self.holds is not None:
-            self.holds.started(job, now)
-        return self.running._add(job, free.take_lowest(size), now, self.queue._discard(job.id), size)
+        waiting, free = self.queue.get(job.id), self.free
+        if waiting is None or hosts is not None or free.selection is not None or self.registry.for_files_only:
+            job = self._waiting(job.id)
+            return self._run(ev.ExecuteJob(job.id, free.hosts_for(job) if hosts is None else hosts), now)
+        size = waiting.size
+        if not 0 < size <= free.count:
+            return self._run(ev.ExecuteJob(job.id, free.hosts_for(waiting)), now)
+        self.holds.started(waiting, now)
+        return self.running._add(waiting, free.take_lowest(size), now, self.queue._discard(job.id), size)
 
     def execute(self, decision: ev.ExecuteJob, now: float) -> RunningJob:
         """A waiting job runs as the decision says."""
@@ -373,14 +271,12 @@ class Ledger:
         self._check_allocation(decision, job)
         if hosts not in self.free:
             self._check_sharing(hosts)
-        shape = job if self.nodes is None else shaped(job, len(hosts))
-        placement = None if self.nodes is None else self.nodes.check(shape, hosts)
+        shape = shaped(job, len(hosts))
+        place = self.free.check(shape, hosts)
         self.free.take(hosts if hosts in self.free else self.free.overlap(hosts))
-        if self.nodes is not None and placement is not None:
-            self.nodes.started(shape, placement)
-        if self.holds is not None:
-            self.holds.started(job, now)
-        return self.running._add(job, hosts, now, self._stop_waiting(job), len(hosts))
+        self.free.started(shape, place)
+        self.holds.started(job, now)
+        return self.running._add(job, hosts, now, self.waiting.leave(job), len(hosts))
 
     def _check_allocation(self, decision: ev.ExecuteJob, job: Job) -> None:
         malleable = malleable_of(job)
@@ -398,10 +294,7 @@ class Ledger:
 
     def _check_sharing(self, hosts: HostSet) -> None:
         """Some of these hosts are not free: each must run jobs, and may run more than one."""
-        if away := hosts & self.unavailable:
-            raise RuleBroken(f"hosts {away} are unavailable")
-        if asleep := hosts & (self.asleep | self.switching):
-            raise RuleBroken(f"hosts {asleep} sleep or are switching their power state")
+        self.states.check_usable(hosts)
         if taken := (hosts & self.busy()) - self._shared:
             raise RuleBroken(f"hosts {taken} are busy and may not be shared")
 
@@ -409,38 +302,37 @@ class Ledger:
         """A malleable job goes on with these hosts; those that are new to it must be free."""
         self._check_not_ended()
         running = rules.check_resize(self.running.get(job_id), len(hosts))
-        before, nodes = running.hosts, self.nodes
-        own = before if nodes is None else before | nodes.blocked_by(job_id)
+        before = running.hosts
+        own = before | self.free.blocked(job_id)
         rules.check_existence(hosts, self.nb_machines)
         if (taken := hosts - own) not in self.free:
             self._check_sharing(taken)
             raise RuleBroken(f"hosts {taken - self.free.overlap(taken)} are not free")
-        placement = None if nodes is None else nodes.check_resize(running, hosts)
+        place = self.free.check_resize(running, hosts)
         self._nb_changes += 1
         self.free.take(taken)
         self.running._resize(job_id, hosts)
         if left := own - hosts:
             self.queue._epoch += 1
-            self.free.give(left - self.unavailable)
-        if nodes is not None and placement is not None:
-            nodes.resized(running.job, placement)
+            self.free.give(left - self.states.unavailable)
+        self.free.resized(running.job, place)
         return ResizedJob(running.job, before, hosts, now)
 
     def reject(self, job_id: str, now: float) -> RejectedJob:
         """A waiting job is refused for good."""
-        job = self._held(job_id) or self._waiting(job_id)
+        job = self.waiting.get(job_id) or self._waiting(job_id)
         self._nb_changes += 1
-        if self._held(job_id) is None:
-            self._stop_waiting(job)
-        if self.holds is not None:
-            self.holds.over(job, now, success=False)
+        self.waiting.leave(job)
+        self.holds.over(job, now, success=False)
         if self.registry.collects:
             self.registry.job_is_over(job)
         return RejectedJob(job, now)
 
     def kill(self, job_ids: list[str]) -> None:
         """Running jobs are to stop; they run until they are heard to have ended."""
-        rules.check_kill(job_ids, lambda id: id in self.running or id in self.unheard, self._is_waiting)
+        rules.check_kill(
+            job_ids, lambda id: id in self.running or id in self.unheard, self.waiting.__contains__
+        )
 
     def call(self, at: float, now: float) -> None:
         """A call is asked for."""
@@ -456,30 +348,17 @@ class Ledger:
 
         They do so ``at_once`` where a simulator lets them; then even from one sleeping state to another.
         """
-        if not self._energy:
-            rules.refuse_without_energy(ev.SetHostsState(hosts, pstate))
+        self.states.check_energy(ev.SetHostsState(hosts, pstate))
         if not hosts:
             raise RuleBroken("no host was given")
         rules.check_existence(hosts, self.nb_machines)
         for running in self.running:
             if busy := hosts & running.hosts:
                 raise RuleBroken(f"hosts {busy} run job {running.job.id} and cannot change their power state")
-        if switching := hosts & self.switching:
-            raise RuleBroken(f"hosts {switching} are switching their power state already")
-        for host in hosts:
-            self._check_pstate(host, pstate, at_once)
+        self.states.check_switch(hosts, pstate, at_once)
         self._nb_changes += 1
         self.free.take(self.free.overlap(hosts))
-        self.switching = self.switching | hosts
-
-    def _check_pstate(self, host: int, pstate: int, at_once: bool) -> None:
-        states = self._sleep_pstates[host]
-        if pstate < 0 or (self._nb_pstates is not None and pstate >= self._nb_pstates[host]):
-            raise RuleBroken(f"host {host} has no power state {pstate}")
-        if any(pstate in ways for ways in states.values()):
-            raise RuleBroken(f"host {host} only passes through power state {pstate}")
-        if pstate in states and host in self.asleep and not at_once:
-            raise RuleBroken(f"host {host} sleeps already; it can only wake up")
+        self.states.switching = self.states.switching | hosts
 
     def note(self, job_id: str, text: str) -> None:
         """A note is left on a job."""
@@ -490,53 +369,27 @@ class Ledger:
         """A job is told something."""
         if not (
             job_id in self.running
-            or self._is_waiting(job_id)
+            or job_id in self.waiting
             or job_id in self.unheard
             or self.is_to_come(job_id)
         ):
             raise RuleBroken(f"job {job_id} is unknown or has completed")
 
-    def query_energy(self, query: ev.QueryEnergy) -> None:
-        """The energy is asked for."""
-        if not self._energy:
-            rules.refuse_without_energy(query)
-
-    def _is_waiting(self, job_id: str) -> bool:
-        waits = self.queue.get(job_id) is not None or job_id in self.unfit or job_id in self.deferred
-        return waits or self._held(job_id) is not None
-
-    def _held(self, job_id: str) -> Job | None:
-        """A job that waits for others, if it does."""
-        held = None if self.holds is None else self.holds.held.get(job_id)
-        return None if held is None else held.job
-
     def _waiting(self, job_id: str) -> Job:
-        job = self.queue.get(job_id) or self.unfit.get(job_id)
-        if job is None and job_id in self.deferred:
-            job = self.deferred[job_id][0]
+        """The waiting job of this name, which may be started."""
+        job = self.queue.get(job_id)
         if job is None:
-            raise RuleBroken(self._why_not_waiting(job_id))
+            if self.waiting.is_held(job_id):
+                raise RuleBroken("the job is held: it waits for other jobs, and is not in the queue")
+            job = self.waiting.get(job_id)
+        if job is None:
+            raise RuleBroken(rules.why_not_waiting(job_id, job_id in self.running))
         return job
-
-    def _stop_waiting(self, job: Job) -> float:
-        """A job waits no longer; how long it is expected to run."""
-        if deferred := self.deferred.pop(job.id, None):
-            return deferred[1]
-        return job.walltime if self.unfit.pop(job.id, None) else self.queue._discard(job.id)
-
-    def _why_not_waiting(self, job_id: str) -> str:
-        if self._held(job_id) is not None:
-            return "the job is held: it waits for other jobs, and is not in the queue"
-        return rules.why_not_waiting(job_id, job_id in self.running)
 
     def _is_moldable(self, job: Job) -> bool:
         profiles = self.registry.profiles.get(job.workload, {})
         profile = profiles.get(job.profile)
         return profile is not None and profile.is_moldable(profiles)
-
-    @cached_property
-    def _sleep_pstates(self) -> list[dict[int, tuple[int, int]]]:
-        return [host.sleep_pstates for host in self._machines]
 
     # --- what is decided, as events --------------------------------------------------------------
 
@@ -600,7 +453,7 @@ DECISIONS: dict[type[ev.Event], Callable[[Ledger, Any, float], Effect | None]] =
     ev.SetHostsState: lambda ledger, e, now: ledger.switch(e.hosts, e.pstate),
     ev.ChangeHostsPState: lambda ledger, e, now: ledger.switch(e.hosts, e.pstate, at_once=True),
     ev.SetJobMetadata: lambda ledger, e, now: ledger.note(e.job_id, e.metadata),
-    ev.QueryEnergy: lambda ledger, e, now: ledger.query_energy(e),
+    ev.QueryEnergy: lambda ledger, e, now: ledger.states.check_energy(e),
     ev.TellJob: lambda ledger, e, now: ledger.tell(e.job_id),
     ev.ChangeJobState: lambda ledger, e, now: rules.refuse_without_energy(e),
     ev.WaitingTimeAnswer: lambda ledger, e, now: None,

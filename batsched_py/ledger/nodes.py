@@ -10,6 +10,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
+from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import NODE_PROPERTIES, Host
 from batsched_py.protocol.requests import Amounts, Request, amount, parse_features
 from batsched_py.protocol.shown import shown_name
@@ -91,6 +92,11 @@ class NodeMachine:
             if column != PLACES
         }
         return found | {name: (licences[name], count) for name, count in self.licences.items()}
+
+    def hosts_of(self, node: int) -> HostSet:
+        """The hosts that are the cores of a node."""
+        first = self.nodes[node].first
+        return HostSet.of_runs(((first, first + self.nodes[node].cores - 1),))
 
     def nodes_of(self, first: int, last: int) -> range:
         """The nodes to which the hosts of an interval belong."""

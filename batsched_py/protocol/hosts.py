@@ -289,3 +289,7 @@ def _piece(text: str) -> Iterator[str]:
             raise ValueError(f"the range {shown(part)} goes backwards or is too long")
         for number in range(int(first), int(last) + 1):
             yield f"{number:0{len(first)}}"
+
+
+#: No host at all.
+NOWHERE = HostSet()

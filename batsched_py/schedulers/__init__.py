@@ -4,12 +4,13 @@ A policy sees a queue, free hosts and the clock; it never sees a socket, a JSON 
 To write one, subclass :class:`Scheduler` in a file of your own (see ``fcfs.py`` and ``easy.py``).
 """
 
+from batsched_py.ledger.limits import Limit
 from batsched_py.ledger.profile import AvailabilityProfile
 from batsched_py.ledger.queue import JobQueue, Waiting
 from batsched_py.ledger.running import RunningJob
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster, Order
-from batsched_py.schedulers.wrapping import Schedulers, View, Wrapper
+from batsched_py.schedulers.wrapping import Schedulers, Wrapper
 
 #: The known policies.
 SCHEDULERS = Schedulers(
@@ -25,10 +26,10 @@ __all__ = [
     "AvailabilityProfile",
     "Cluster",
     "JobQueue",
+    "Limit",
     "Order",
     "RunningJob",
     "Scheduler",
-    "View",
     "Waiting",
     "Wrapper",
 ]

@@ -33,6 +33,10 @@ class Scheduler(ABC):
     requeues: ClassVar[bool] = False
     """Whether the policy puts running jobs back into the queue; then users hand in all jobs."""
 
+    narrows_the_machine: ClassVar[bool] = False
+    """Whether the policy puts limits beside the machine, counts on hosts that sleep, or keeps jobs from the
+    queue; then the Python engine runs it."""
+
     chooses_sizes: ClassVar[bool] = False
     """Whether the policy chooses among the sizes of jobs that give several, the one that ends first."""
 

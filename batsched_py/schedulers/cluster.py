@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from functools import cached_property
 from math import inf, isnan
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.kinds import Live, check_function, check_job, count, expected, number
-from batsched_py.ledger.ledger import NOWHERE, Effect, Ledger, describe
+from batsched_py.ledger.ledger import Effect, Ledger, describe
+from batsched_py.ledger.limits import Limit
 from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
 from batsched_py.ledger.queue import Condition, Floats, JobQueue, Score, Waiting
-from batsched_py.ledger.resizing import HostResizing, Resizing
 from batsched_py.ledger.rules import check_resize
 from batsched_py.ledger.running import Running, RunningJob
+from batsched_py.ledger.trials import HostsToWake, Resizing
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol.events import (
     CallMeLater,
@@ -26,13 +27,9 @@ from batsched_py.protocol.events import (
     SetJobMetadata,
     Settings,
 )
-from batsched_py.protocol.hosts import HostSet, checked
+from batsched_py.protocol.hosts import NOWHERE, HostSet, checked
 from batsched_py.protocol.jobs import TICK, Host, Job
 from batsched_py.schedulers.decisions import Remark, own_copy
-from batsched_py.schedulers.selection import Selection
-
-if TYPE_CHECKING:
-    from batsched_py.ledger.free_nodes import NodePlan as NodePlan
 
 #: Scores of waiting jobs at a time; the lowest goes first, equal ones go in submission order.
 Order = Callable[[Waiting, float], Floats]
@@ -74,9 +71,12 @@ class Cluster(Live):
     """The first rule that was broken, which ends the simulation even if the policy takes no notice."""
     _heed: Callable[[Remark], None] | None
     _requeue: Requeue | None = None
+    counts_on_sleepers: bool = False
+    """Whether reservations count on hosts that sleep."""
+    limits: tuple[Limit, ...] = ()
+    """What narrows the machine beside what is free of it."""
     _ledger: Ledger
     _machines: Sequence[Host]
-    _selection: Selection | None
     _events: Callable[[], list[Event]]
 
     def __init__(
@@ -84,7 +84,6 @@ class Cluster(Live):
         ledger: Ledger,
         machines: Sequence[Host] = (),
         settings: Settings = Settings(),
-        selection: Selection | None = None,
         events: Callable[[], list[Event]] = list,
         outside: Known = NOTHING_KNOWN,
     ) -> None:
@@ -106,7 +105,6 @@ class Cluster(Live):
             _heed=None,
             _ledger=ledger,
             _machines=machines,
-            _selection=selection,
             _events=events,
         )
 
@@ -141,8 +139,7 @@ class Cluster(Live):
 
         Cores, memory (in KiB), GPUs and what else nodes have, and licences, by their names.
         """
-        nodes = self._ledger.nodes
-        return {} if nodes is None else nodes.machine.totals(nodes.free.amounts, nodes.licences)
+        return self._ledger.free.resources()
 
     @property
     def decided(self) -> Sequence[Effect]:
@@ -167,22 +164,31 @@ class Cluster(Live):
     @property
     def available(self) -> HostSet:
         """The hosts that have not been taken away, busy or not."""
-        return self.hosts - self._ledger.unavailable
+        return self.hosts - self._ledger.states.unavailable
 
     @property
     def asleep(self) -> HostSet:
         """The hosts that sleep."""
-        return self._ledger.asleep - self._ledger.switching
+        return self._ledger.states.asleep - self._ledger.states.switching
 
     @property
     def switching(self) -> HostSet:
         """The hosts that are on their way to another power state."""
-        return self._ledger.switching
+        return self._ledger.states.switching
 
     def fits(self, job: Job) -> bool:
         """Whether what a job asks for is free now."""
         check_job(job)
-        return self._ledger.fits(job)
+        return self._ledger.free.fits(job) and all(limit.allows(job, job.walltime) for limit in self.limits)
+
+    def could_fit(self, job: Job) -> bool:
+        """Whether the machine could ever give a job what it asks for."""
+        check_job(job)
+        return self._ledger.free.could_grant(job)
+
+    def lacks_only(self, limit: Limit, job: Job) -> bool:
+        """Whether a job has hosts to start on now, and a limit keeps it from that."""
+        return self._ledger.free.fits(job) and not limit.allows(job, job.walltime)
 
     def fitting(
         self,
@@ -203,7 +209,27 @@ class Cluster(Live):
         if beside is not None and not isinstance(beside, Reservation):
             raise expected("a Reservation", beside)
         score = None if order is None else self._scoring(order)
+        if self.limits:
+            return self._fitting_within_limits(condition, score, only_new, beside)
         return self._ledger.fitting(condition, score, only_new, beside)
+
+    def _fitting_within_limits(
+        self, condition: Condition | None, score: Score | None, only_new: bool, beside: Reservation | None
+    ) -> Iterator[Job]:
+        """Those that all limits let start, and that leave room for a reservation within these limits."""
+
+        def allowed(size: int, estimate: float) -> object:
+            beside_it = beside is None or beside._allows(size, estimate)
+            return beside_it and (condition is None or condition(size, estimate))
+
+        for job in self._ledger.fitting(allowed, score, only_new, beside):
+            run_time = max(job.walltime, self.queue.estimate(job))
+            if all(limit.allows(job, run_time) for limit in self.limits):
+                yield job
+
+    def hosts_beside(self, job: Job, run_time: float, beside: Reservation | None = None) -> HostSet | None:
+        """The hosts that a job gets, if it fits now and would not delay a reservation."""
+        return self._ledger.free.hosts_beside(job, run_time, beside) if self.fits(job) else None
 
     def reservation(self, job: Job) -> Reservation:
         """When the job can start at the latest, and how many hosts it will leave free then.
@@ -213,33 +239,48 @@ class Cluster(Live):
         *extra* hosts. Where that never happens, the shadow time is infinite and there is nothing extra.
         """
         check_job(job)
-        return self._ledger.reservation(job, self.now)
+        limits = [limit.ahead(job) for limit in self.limits]
+        return self._ledger.reservation(job, self.now, self.to_wake, limits)
+
+    def starts(self, choices: Sequence[tuple[Job, float]]) -> list[float]:
+        """When each of some jobs could start at the earliest, to run for so long, if no other job starts."""
+        return self._ledger.free.starts(choices, self)
 
     def profile(self) -> AvailabilityProfile:
         """How many hosts will be free, and when, if the running jobs end as expected.
 
         One that should have ended already may end at any moment.
         """
-        profile = AvailabilityProfile(self.now, self.nb_free)
+        free, unavailable = self._ledger.free, self._ledger.states.unavailable
+        profile = AvailabilityProfile(self.now, free.count)
         for running in self.running:
             end = max(running.expected_end, self.now + TICK)
-            profile._change(end, inf, self._ledger.usable(running))
+            profile._change(end, inf, free.usable(running, unavailable))
         for closure in self.outside.closures:
             profile._change(closure.start, closure.end, -len(closure.hosts & self.available))
+        if to_wake := self.to_wake:
+            profile._change(self.now, inf, len(to_wake))
+        for limit in self.limits:
+            limit.narrow(profile)
         return profile
 
-    def plan(self) -> Plan | NodePlan:
+    def plan(self) -> Plan:
         """A reservation for each waiting job, beginning with what the running jobs leave free."""
-        if self._ledger.nodes is None or self._ledger.nodes.are_hosts:
-            return Plan(self)
-        from batsched_py.ledger.free_nodes import NodePlan as NodePlan
-
-        return NodePlan(self, self._ledger.nodes, self._to_wake)
+        return Plan(self, self._ledger.free.job_profile(self))
 
     @property
-    def _to_wake(self) -> HostSet:
-        """Hosts that are not free, but will be as soon as a job needs them."""
-        return NOWHERE
+    def to_wake(self) -> HostSet:
+        """Hosts that are not free, but will be as soon as a job needs them, if the policy counts on them."""
+        if not self.counts_on_sleepers:
+            return NOWHERE
+        return (self.asleep | self.switching) & self.available & self.hosts
+
+    def waking(self, woken: HostSet) -> HostsToWake:
+        """The hosts that sleep, shared out among waiting jobs, to be tried before any of them is woken.
+
+        Of those that are switching, some wake already.
+        """
+        return self._ledger.free.to_wake(woken, self.asleep & self.available, self.now)
 
     # --- what a policy says ----------------------------------------------------------------------
 
@@ -249,6 +290,29 @@ class Cluster(Live):
         self._set(order=order)
         self._ledger.note_change()
         self._ledger.queue._order_by(score)
+
+    def look_again(self) -> None:
+        """Something has changed that waiting jobs may profit from, although no event tells of it."""
+        self._ledger.note_change()
+
+    def put_beside(self, limit: Limit) -> None:
+        """Let a limit narrow the machine from now on, for this policy and all those that it is around."""
+        self._set(limits=(*self.limits, limit))
+        self.on_end(limit.ended)
+
+    def count_on_sleepers(self) -> None:
+        """Let reservations count on hosts that sleep or are switching: they will be woken in time."""
+        self._set(counts_on_sleepers=True)
+
+    def defer(self, job: Job) -> None:
+        """Keep a waiting job from the queue, until :meth:`resume` or :meth:`reject`."""
+        check_job(job)
+        self._ledger.waiting.defer(job)
+
+    def resume(self, job: Job) -> bool:
+        """Let a job join the queue again, at its end; whether it was still kept from it."""
+        check_job(job)
+        return self._ledger.waiting.resume(job.id)
 
     def on_end(self, listener: Callable[[RunningJob], None]) -> None:
         """Call the listener with each job that ends, before the policy is asked."""
@@ -266,7 +330,12 @@ class Cluster(Live):
         self._resize_listeners.append(listener)
 
     def _tell_start(self, running: RunningJob) -> None:
-        """Call all listeners of starts; the verbs that start a job do so themselves."""
+        """Tell limits and listeners of a start; the verbs that start a job do so themselves."""
+        try:
+            for limit in self.limits:
+                limit.started(running)
+        except RuleBroken as broken:
+            raise self._broke(f"ExecuteJob {running.job.id}", broken) from None
         for listener in self._start_listeners:
             listener(running)
 
@@ -313,12 +382,6 @@ class Cluster(Live):
         check_job(job)
         if hosts is not None:
             hosts = checked(hosts)
-        elif (
-            self._selection is not None
-            and self._ledger.nodes is None
-            and self.fits(job := self.queue.get(job.id) or job)
-        ):
-            hosts = self._selection(self.free, job.size)
         try:
             running = self._ledger.start(job, hosts, self.now)
         except RuleBroken as broken:
@@ -339,54 +402,30 @@ class Cluster(Live):
         size = count(hosts) if wanted is None else len(wanted)
         try:
             running = check_resize(self.running.get(job.id), size)
-            wanted = self._hosts_for(running, size) if wanted is None else wanted
+            if wanted is None:
+                wanted = self._ledger.free.hosts_to_go_on(running, size, self._unlimited_resizing())
             if wanted == running.hosts:
                 return running
             resized = self._ledger.resize(job.id, wanted, self.now)
+            after = self.running._jobs[job.id]
+            for limit in self.limits:
+                limit.resized(running, after)
         except RuleBroken as broken:
             raise self._broke(f"resize {job.id}", broken) from None
         self._decisions.append(resized)
-        after = self.running._jobs[job.id]
         for listener in self._resize_listeners:
             listener(running, after)
         return after
 
     def resizing(self) -> Resizing:
         """Other sizes of running jobs, to be tried before any of them is decided."""
-        ledger = self._ledger
-        if ledger.nodes is None or self._any_hosts_will_do:
-            return HostResizing(ledger.free.count, ledger.unavailable)
-        from batsched_py.ledger.free_nodes import NodeResizing
+        resizing = self._unlimited_resizing()
+        for limit in self.limits:
+            resizing = limit.resizing(resizing)
+        return resizing
 
-        return NodeResizing(ledger.nodes, self.now, ledger.unavailable)
-
-    @property
-    def _any_hosts_will_do(self) -> bool:
-        """Whether nodes are equal hosts, and no running job asks for more than a number of them."""
-        nodes = self._ledger.nodes
-        return (nodes is None or nodes.are_hosts) and not any(
-            "request" in running.job.extra for running in self.running
-        )
-
-    def _hosts_for(self, running: RunningJob, size: int) -> HostSet:
-        """The hosts with which a job goes on that is to have so many."""
-        if self._ledger.nodes is not None and not self._any_hosts_will_do:
-            return self._cores_for(running, size)
-        if (more := size - running.nb_hosts) <= 0:
-            return running.hosts.lowest(size)
-        if more > self.nb_free:
-            raise RuleBroken(f"{more} hosts more are asked for, {self.nb_free} are free")
-        free = self.free
-        return running.hosts | (free.lowest(more) if self._selection is None else self._selection(free, more))
-
-    def _cores_for(self, running: RunningJob, size: int) -> HostSet:
-        """The cores with which a job goes on that is to have so many, task by task."""
-        resizing = Cluster.resizing(self)
-        while more := size - resizing.size(running):
-            is_done = resizing.grow(running) if more > 0 else resizing.shrink(running)
-            if not is_done or (size - resizing.size(running)) * more < 0:
-                raise RuleBroken(f"there is no place for {size} hosts, in tasks of {resizing.step(running)}")
-        return next((hosts for _, hosts in resizing.changes() if isinstance(hosts, HostSet)), running.hosts)
+    def _unlimited_resizing(self) -> Resizing:
+        return self._ledger.free.resizing(self.now, self.running, self._ledger.states.unavailable)
 
     def reject(self, job: Job) -> None:
         """Refuse a waiting job for good."""
@@ -435,8 +474,14 @@ class Cluster(Live):
         self._decide(CallMeLater(time, time=self.now))
 
     def switch(self, hosts: HostSet, pstate: int) -> None:
-        """Put idle or sleeping hosts into a power state; until they are there, they are not free."""
-        self.decide(SetHostsState(hosts, pstate))
+        """Put idle or sleeping hosts into a power state; until they are there, they are not free.
+
+        Where a limit lets only some of them switch, such as a cap on power, the others stay as they are.
+        """
+        for limit in self.limits:
+            hosts = limit.switchable(hosts, pstate)
+        if hosts or not self.limits:
+            self.decide(SetHostsState(hosts, pstate))
 
     def decide(self, decision: Event) -> None:
         """Say anything else that the protocol allows, such as a query, a note on a job or a message to it."""

@@ -6,7 +6,6 @@ Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001.
 
 from __future__ import annotations
 
-from batsched_py.ledger.free_nodes import NodePlan as NodePlan
 from batsched_py.ledger.profile import Plan
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
@@ -49,7 +48,7 @@ class Conservative(Scheduler):
             if cluster.fits(job):
                 plan.job_started(cluster.start(job))
 
-    def _remark_on(self, cluster: Cluster, plan: Plan | NodePlan) -> None:
+    def _remark_on(self, cluster: Cluster, plan: Plan) -> None:
         """Say which reservations are new."""
         reservations = dict(plan.reservations())
         for job, start in reservations.items():

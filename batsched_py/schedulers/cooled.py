@@ -46,7 +46,7 @@ class Cooled(Wrapper):
         if temperature is None or temperature.at(now) <= self.degrees:
             if self._cool_at > -inf:
                 self._cool_at = -inf
-                cluster._ledger.note_change()
+                cluster.look_again()
             super().schedule(cluster)
         elif cluster.queue and self._cool_at <= now:
             self._cool_at = self._cool_again(temperature, now)

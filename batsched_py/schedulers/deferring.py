@@ -48,12 +48,12 @@ class Deferring(Wrapper):
 
     def schedule(self, cluster: Cluster) -> None:
         """Let jobs go whose time has come, keep new ones back, and let the policy inside decide."""
-        ledger, now = cluster._ledger, cluster.now
+        now = cluster.now
         for arrival, job in cluster.queue._behind(self._last):
             self._last = arrival
             start = self._cheapest(job, cluster)
             if start > now + TICK:
-                ledger.defer(job)
+                cluster.defer(job)
                 heappush(self._deferred, (start, arrival, job))
                 cluster.remark(job, "is deferred, since it costs less then", start)
                 if start not in self._calls:
@@ -62,9 +62,8 @@ class Deferring(Wrapper):
         while self._deferred and self._deferred[0][0] <= now + TICK:
             start, _, job = heappop(self._deferred)
             self._calls.discard(start)
-            if job.id in ledger.deferred:
-                ledger.resume(job.id)
-                self._last = ledger.queue._nb_arrived
+            if cluster.resume(job):
+                self._last = cluster.queue.nb_joined
         super().schedule(cluster)
 
     def _cheapest(self, job: Job, cluster: Cluster) -> float:

@@ -8,21 +8,15 @@ Scheduling of Parallel Jobs", HiPC 2002. Here it is the size with which the job 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
-from batsched_py.ledger.profile import Reservation
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.sizes import SIZES, Shape, shapes_of
 from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.easy import EasyBackfilling
-
-if TYPE_CHECKING:
-    from batsched_py.ledger.free_nodes import NodeReservation as NodeReservation
 
 
 class EasyMoldable(EasyBackfilling):
@@ -56,7 +50,7 @@ class EasyMoldable(EasyBackfilling):
             return
         while queue:
             chosen, start = self._ends_first(cluster, queue.head)
-            hosts = None if start > cluster.now else self._hosts(cluster, chosen)
+            hosts = None if start > cluster.now else cluster.hosts_beside(chosen.job, chosen.run_time)
             if hosts is None:
                 self._backfill_beside(cluster, chosen)
                 return
@@ -73,7 +67,7 @@ class EasyMoldable(EasyBackfilling):
             if job.id == head.job.id:
                 continue
             for choice in sorted(self._choices(cluster, job), key=lambda choice: choice.run_time):
-                if (hosts := self._hosts(cluster, choice, reservation)) is not None:
+                if (hosts := cluster.hosts_beside(choice.job, choice.run_time, reservation)) is not None:
                     reservation.admit(_start(cluster, choice, hosts))
                     break
 
@@ -83,10 +77,7 @@ class EasyMoldable(EasyBackfilling):
             shapes = shapes_of(job)
         except ValueError as error:
             raise InputError(f"job {job.id}: {error}") from None
-        if self._has_nodes:
-            possible = [shape for shape in shapes if cluster._ledger.could_grant(shape.job)]
-        else:
-            possible = [shape for shape in shapes if shape.job.size <= cluster.nb_hosts]
+        possible = [shape for shape in shapes if cluster.could_fit(shape.job)]
         if not possible:
             return [Shape(job, cluster.queue.estimate(job))]
         return [replace(shape, run_time=min(shape.run_time, job.walltime)) for shape in possible]
@@ -94,33 +85,9 @@ class EasyMoldable(EasyBackfilling):
     def _ends_first(self, cluster: Cluster, job: Job) -> tuple[Shape, float]:
         """The size with which a job is expected to end first, the smallest such, and when it can start."""
         choices = self._choices(cluster, job)
-        if self._has_nodes:
-            starts = [cluster.reservation(choice.job).shadow_time for choice in choices]
-        else:
-            profile = cluster.profile()
-            starts = [profile.earliest(choice.job.size, choice.run_time) for choice in choices]
+        starts = cluster.starts([(choice.job, choice.run_time) for choice in choices])
         start, chosen = min(zip(starts, choices, strict=True), key=lambda pair: pair[0] + pair[1].run_time)
         return chosen, start
-
-    def _hosts(self, cluster: Cluster, choice: Shape, beside: Reservation | None = None) -> HostSet | None:
-        """The hosts that a job gets with a size, if that fits now and does not delay a reservation."""
-        job, run_time = choice.job, choice.run_time
-        if not cluster.fits(job):
-            return None
-        if not self._has_nodes:
-            if beside is not None and not beside.allows(job.size, run_time):
-                return None
-            selection = cluster._selection
-            return cluster.free.lowest(job.size) if selection is None else selection(cluster.free, job.size)
-        nodes = cluster._ledger.nodes
-        assert nodes is not None
-        placement = nodes.find(job, run_time, cast("NodeReservation | None", beside))
-        if placement is None:
-            return None
-        nodes.choose(job, placement)
-        hosts = nodes.hosts_for(job)
-        nodes.choose(job, None)
-        return hosts
 
 
 def _start(cluster: Cluster, choice: Shape, hosts: HostSet) -> RunningJob:

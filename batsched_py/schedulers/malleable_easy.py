@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from heapq import heapify, heappop, heapreplace
 
-from batsched_py.ledger.resizing import Resizing
 from batsched_py.ledger.running import RunningJob
+from batsched_py.ledger.trials import Resizing
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.sizes import malleable_of
 from batsched_py.schedulers.cluster import Cluster, Order
@@ -52,7 +52,7 @@ def _make_room(cluster: Cluster, head: Job) -> bool:
     if not running:
         return False
     resizing = cluster.resizing()
-    if resizing.most_free(running) < head.size:
+    if not resizing.could_fit(head, running):
         return False
     largest = [(-job.nb_hosts, job.number, job) for job in running]
     heapify(largest)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from batsched_py.ledger.free_nodes import NodeAccount
+from batsched_py.ledger.free_nodes import FreeNodes
 from batsched_py.ledger.nodes import PLACES, Integers, NodeChoice, NodeMachine, Offer
 from batsched_py.ledger.queue import Floats
 from batsched_py.protocol.hosts import HostSet
@@ -14,12 +14,12 @@ from batsched_py.protocol.jobs import Host
 from batsched_py.schedulers.selection import NodeChoiceName, Selection
 
 
-def account_of(
+def free_nodes(
     hosts: Sequence[Host], choice: NodeChoiceName | NodeChoice, hosts_of: Selection | None
-) -> NodeAccount:
-    """The account of the nodes that hosts make up, with this choice of nodes, or the one of this name."""
+) -> FreeNodes:
+    """What is free of the nodes that hosts make up, with this choice of nodes, or the one of this name."""
     nodes_of = CHOICES[choice] if isinstance(choice, str) else choice
-    return NodeAccount(NodeMachine.of(hosts), HostSet.range(len(hosts)), nodes_of, hosts_of)
+    return FreeNodes(NodeMachine.of(hosts), HostSet.range(len(hosts)), nodes_of, hosts_of)
 
 
 def first_fit(offer: Offer) -> tuple[Integers, bool]:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from math import floor, inf
 
 from msgspec import Struct
 
-from batsched_py.errors import PolicyError
+from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger.kinds import Live
-from batsched_py.ledger.resizing import Resizing
+from batsched_py.ledger.limits import Limit
+from batsched_py.ledger.profile import AvailabilityProfile
 from batsched_py.ledger.running import RunningJob
+from batsched_py.ledger.trials import Resizing
 from batsched_py.outside.curve import Curve
 from batsched_py.protocol.hosts import MOST_HOSTS, HostSet
 from batsched_py.protocol.jobs import TICK, Host, Job, read_watts
+from batsched_py.schedulers.cluster import Cluster
+from batsched_py.schedulers.idle_hosts import nodes_of
 
 #: Sums of watts that differ by no more than this share are the same.
 PRECISION = 1e-9
@@ -118,7 +123,7 @@ class PowerAccount:
         return any(self.allows(watts, time, time + duration) for time in times)
 
 
-class PowerLimit:
+class PowerAhead:
     """The power that a job has to wait for: it may draw it for all of its walltime."""
 
     def __init__(
@@ -212,9 +217,9 @@ class CappedResizing(Live):
         """Whether what a waiting job asks for is free then, and its power may be drawn."""
         return self._inside.fits(job) and self._allows(job.size, self._now + job.walltime)
 
-    def most_free(self, running: Iterable[RunningJob]) -> int:
-        """How many hosts will be free at most if these jobs shrink."""
-        return self._inside.most_free(running)
+    def could_fit(self, job: Job, running: Iterable[RunningJob]) -> bool:
+        """Whether enough hosts could be free if these jobs shrink."""
+        return self._inside.could_fit(job, running)
 
     @property
     def given_up(self) -> HostSet:
@@ -231,3 +236,101 @@ class CappedResizing(Live):
         watts = self._predicted - self._power.more_of(given_up)
         watts += self._power.of_job(self._nb_more + nb_hosts, self._free | given_up)
         return self._power.allows(watts, self._now, end)
+
+
+class PowerCap(Limit):
+    """Lets jobs start, and hosts switch, only if the machine does not draw more than it may."""
+
+    def __init__(self, cluster: Cluster, power: PowerAccount) -> None:
+        self._cluster = cluster
+        self._power = power
+        self._nodes = nodes_of(cluster.machines)
+
+    @property
+    def predicted(self) -> float:
+        """The power that the machine draws now, at most."""
+        return self._predicted(self._cluster.hosts)
+
+    def _predicted(self, hosts: HostSet) -> float:
+        """The same, if only those hosts sleep or switch that are among these."""
+        cluster = self._cluster
+        return self._power.predicted(cluster.asleep & hosts, cluster.switching & hosts)
+
+    @property
+    def _predicted_awake(self) -> float:
+        """The power that the machine draws when those are awake that can be woken, at most."""
+        return self._predicted(self._cluster.hosts - self._cluster.to_wake)
+
+    def allows(self, job: Job, run_time: float) -> bool:
+        """Whether the power of a job may be drawn for so long, from now on."""
+        watts = self.predicted + self._power.of_job(job.size, self._cluster.free)
+        return self._power.allows(watts, self._cluster.now, self._cluster.now + run_time)
+
+    def ahead(self, job: Job) -> PowerAhead:
+        """The power of the job."""
+        return PowerAhead(self._power, self._predicted_awake, job.size, job.walltime, self._changes)
+
+    @property
+    def _changes(self) -> Sequence[float]:
+        """When the cap changes, until all has been seen of it that can matter to a waiting job."""
+        cap, now = self._power.cap, self._cluster.now
+        ends = (running.expected_end for running in self._cluster.running if running.expected_end < inf)
+        return list(cap.changes(now, cap.settled(max(max(ends, default=now), now)) + TICK))
+
+    def narrow(self, profile: AvailabilityProfile) -> None:
+        """Leave as many hosts as may draw the power of a job."""
+        now = self._cluster.now
+        free, watts = profile.free_at(now), self._predicted_awake
+        for start, end in pairwise((now, *self._changes, inf)):
+            allowed = self._power.nb_hosts(self._power.most(start, start) - watts)
+            profile.take(start, end, max(free - allowed, 0))
+
+    def resizing(self, inside: Resizing) -> Resizing:
+        """Other sizes of running jobs, as far as the power may be drawn."""
+        cluster = self._cluster
+        return CappedResizing(inside, self._power, self.predicted, cluster.free, cluster.now)
+
+    def switchable(self, hosts: HostSet, pstate: int) -> HostSet:
+        """As many of the nodes as the cap allows."""
+        cluster = self._cluster
+        sleep = HostSet.of(host for host in hosts if pstate in cluster.machines[host].sleep_pstates)
+        at_once = hosts - sleep - cluster.asleep
+        left = hosts - at_once
+        switched, watts = at_once, self.predicted
+        for node in self._nodes if left else ():
+            mine = node & left
+            more = self._power.of_switch(mine, cluster.asleep)
+            if mine and self._may_switch(watts + more):
+                switched, watts = switched | mine, watts + more
+        if not (switched or sleep or cluster.running or cluster.switching):
+            raise PolicyError("scheduler 'capped': the cap does not suffice to wake a single node")
+        return switched
+
+    def _may_switch(self, watts: float) -> bool:
+        """Whether so much may be drawn while jobs run, and what is left of it without them for ever."""
+        power, now, running = self._power, self._cluster.now, list(self._cluster.running)
+        without_jobs = watts - sum(power.more_of(each.hosts) for each in running)
+        last = max((each.expected_end for each in running), default=now)
+        return power.allows(watts, now, max(last, now)) and power.allows(without_jobs, now, inf)
+
+    def started(self, running: RunningJob) -> None:
+        """A policy may have started a job without asking whether it fits."""
+        self._power.started(running)
+        self._check(running)
+
+    def ended(self, running: RunningJob) -> None:
+        """A job draws no power any longer."""
+        self._power.ended(running)
+
+    def resized(self, before: RunningJob, after: RunningJob) -> None:
+        """A job has other hosts; it may have grown without asking whether it can."""
+        self._power.ended(before)
+        self._power.started(after)
+        if after.hosts - before.hosts:
+            self._check(after)
+
+    def _check(self, running: RunningJob) -> None:
+        """The power that is drawn now may be drawn for all of the walltime of a job."""
+        now, end = self._cluster.now, running.start + running.job.walltime
+        if not self._power.allows(self.predicted, now, end):
+            raise RuleBroken(f"the cap of {self._power.cap.least(now, end):g} W is exceeded")

@@ -5,25 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
 from msgspec import Meta
 
-from batsched_py.ledger.free_nodes import NodeAccount
-from batsched_py.ledger.nodes import CORES, Integers, Placement
-from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.hosts import NOWHERE, HostSet
 from batsched_py.protocol.jobs import TICK, Job
 from batsched_py.protocol.sizes import shapes_of
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.idle_hosts import Beds, IdleTimes, nodes_of
-from batsched_py.schedulers.wrapping import NOWHERE, View, Wrapper
-
-
-class AmongSleepers(View):
-    """Counts on hosts that sleep or are switching: they will be free when a job needs them."""
-
-    @property
-    def _to_wake(self) -> HostSet:
-        return super()._to_wake | ((self.asleep | self.switching) & self.available & self.hosts)
+from batsched_py.schedulers.wrapping import Wrapper
 
 
 @dataclass
@@ -37,7 +26,6 @@ class Sleeping(Wrapper):
     """
 
     name = "sleeping"
-    view = AmongSleepers
 
     after: Annotated[float, Meta(ge=0, description="After so many idle seconds a host is put to sleep.")] = (
         300.0
@@ -48,6 +36,7 @@ class Sleeping(Wrapper):
 
     def begin(self, cluster: Cluster) -> None:
         """Look up in which power states the hosts sleep and compute."""
+        cluster.count_on_sleepers()
         super().begin(cluster)
         self._beds = Beds(cluster.machines, self.sleep_pstate)
         self._nodes = [node for node in nodes_of(cluster.machines) if node <= self._beds.hosts]
@@ -78,18 +67,17 @@ class Sleeping(Wrapper):
         return idle
 
     def _wake_up(self, cluster: Cluster) -> None:
-        asleep = cluster.asleep & cluster.available
-        if not asleep:
+        room = cluster.waking(self._waking)
+        if room.nothing_sleeps:
             return
-        room = _room(cluster, self._waking, asleep, self._nodes)
         reservation = None
         for job in cluster.queue:
             if reservation is None:
-                if not any(self._may_start(each) and room.take(each) for each in self._sizes(job)):
-                    reservation = self.seen.reservation(job)
+                if not any(_may_start(cluster, each) and room.take(each) for each in self._sizes(job)):
+                    reservation = cluster.reservation(job)
             elif job.id not in self._woken_for:
                 estimate = cluster.queue.estimate(job)
-                if self._may_start(job) and reservation.allows(job.size, estimate) and room.take(job):
+                if _may_start(cluster, job) and reservation.allows(job.size, estimate) and room.take(job):
                     self._woken_for.add(job.id)
             if room.nothing_sleeps:
                 break
@@ -104,11 +92,6 @@ class Sleeping(Wrapper):
         fastest = sorted(shapes_of(job), key=lambda shape: shape.run_time)
         return [shape.job for shape in fastest] or [job]
 
-    def _may_start(self, job: Job) -> bool:
-        """Whether a job has nothing to wait for but hosts."""
-        limit = self.seen.limit(job)
-        return limit is None or limit.suffices(self.seen.now)
-
     def _put_to_sleep(self, cluster: Cluster) -> None:
         soon = cluster.now + TICK
         for since, hosts in self._idle.since:
@@ -119,76 +102,6 @@ class Sleeping(Wrapper):
                 cluster.call_at(self._call)
 
 
-class _Room:
-    """The hosts that are awake, or are to be woken, shared out among waiting jobs."""
-
-    def __init__(self, nb_awake: int, asleep: HostSet) -> None:
-        self._nb_awake = nb_awake
-        self._asleep = asleep
-        self.woken = NOWHERE
-        """Those that jobs need and that sleep."""
-
-    @property
-    def nothing_sleeps(self) -> bool:
-        """Whether all hosts are awake or woken."""
-        return not self._asleep
-
-    def take(self, job: Job) -> bool:
-        """Give a job its hosts, if there are enough; those that are awake first."""
-        if job.size > self._nb_awake + len(self._asleep):
-            return False
-        self._nb_awake -= job.size
-        if self._nb_awake < 0:
-            self._wake(self._asleep.lowest(-self._nb_awake))
-            self._nb_awake = 0
-        return True
-
-    def _wake(self, hosts: HostSet) -> None:
-        self.woken = self.woken | hosts
-        self._asleep = self._asleep - hosts
-
-
-class _NodeRoom(_Room):
-    """The same on a machine of nodes, each of which wakes as a whole."""
-
-    def __init__(
-        self, account: NodeAccount, awake: HostSet, asleep: HostSet, nodes: list[HostSet], now: float
-    ) -> None:
-        super().__init__(0, asleep)
-        self._account = account
-        self._awake = account.with_cores(awake)
-        self._nodes = {next(iter(node)): node for node in nodes}
-        self._now = now
-
-    def take(self, job: Job) -> bool:
-        """Give a job its nodes: those that a plan has chosen, or else those that are awake first."""
-        account = self._account
-        everything = self._awake + account.with_cores(self._asleep) - account.with_cores(NOWHERE)
-        found = account.chosen(job)
-        if found is None:
-            found = self._place(job, self._awake)
-        if found is None:
-            found = self._place(job, everything)
-        if found is None or (everything[found.nodes] < found.taken).any():
-            return False
-        for number in found.nodes.tolist():
-            first = account.machine.nodes[number].first
-            node = self._nodes.get(first, NOWHERE) & self._asleep
-            self._awake[number, CORES] += len(node)
-            self._wake(node)
-        self._awake[found.nodes] -= found.taken
-        return bool(np.all(self._awake[found.nodes] >= 0))
-
-    def _place(self, job: Job, free: Integers) -> Placement | None:
-        """Where a job goes, on nodes that stay open to it."""
-        account = self._account
-        free = account.open_at(job.user, self._now, self._now + job.walltime, free)
-        return account.place(account.demand(job), free)
-
-
-def _room(cluster: Cluster, waking: HostSet, asleep: HostSet, nodes: list[HostSet]) -> _Room:
-    """The hosts that waiting jobs can have, now or when they are awake."""
-    account = cluster._ledger.nodes
-    if account is None:
-        return _Room(cluster.nb_free + len(waking), asleep)
-    return _NodeRoom(account, waking, asleep, nodes, cluster.now)
+def _may_start(cluster: Cluster, job: Job) -> bool:
+    """Whether a job has nothing to wait for but hosts, if all are awake that can be woken."""
+    return all(limit.ahead(job).suffices(cluster.now) for limit in cluster.limits)

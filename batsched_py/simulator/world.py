@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import ResizedJob, RunningJob
+from batsched_py.ledger.waiting import Unfit
 from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
@@ -198,11 +199,10 @@ class World:
 
     def why_stuck(self) -> str | None:
         """Why nothing more can happen, although it should."""
-        if waiting := [*self.ledger.queue, *self.ledger.unfit.values()]:
+        if waiting := [*self.ledger.queue, *(unfit.job for unfit in self.ledger.waiting.all(Unfit))]:
             return f"{len(waiting)} jobs wait, {waiting[0].id} first; they have to be executed or rejected"
-        if (holds := self.ledger.holds) is not None and holds.held:
-            first = next(iter(holds.held.values()))
-            return f"{len(holds.held)} jobs are held, {first.job.id} first: {holds.why(first)}"
+        if held := self.ledger.holds.held:
+            return f"{len(held)} jobs are held, {held[0].job.id} first: {self.ledger.holds.why(held[0])}"
         if self.runner.running:
             return f"job {next(iter(self.runner.running))} waits for a message that it was never sent"
         if self.ledger.registry.is_open:

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from batsched_py.api.terminal import duration
-from batsched_py.ledger.free_nodes import NodeAccount
+from batsched_py.ledger.free_nodes import FreeNodes
 from batsched_py.ledger.ledger import Ledger, RejectedJob
 from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
@@ -28,6 +28,7 @@ from batsched_py.watch.telling import (
     decision,
     happening,
     host_states,
+    nodes_of,
     nodes_text,
     outside_text,
     sizes_text,
@@ -124,7 +125,7 @@ class Dashboard:
         self.now, self._ledger, self._outside = scene.now, ledger, scene.outside
         self._nb_over += sum(isinstance(event, ev.JobCompleted) for event in scene.happened)
         self._nb_over += sum(isinstance(each, RejectedJob | ev.RejectJob) for each in scene.decided)
-        usable = ledger.nb_hosts - len(ledger.unavailable)
+        usable = ledger.nb_hosts - len(ledger.states.unavailable)
         self._busy.add(scene.now, 1 - ledger.free.count / usable if usable else 0.0)
         self._waiting.add(scene.now, float(len(ledger.queue)))
         self._recent.extend((scene.now, happening, event) for event in scene.happened)
@@ -160,9 +161,9 @@ class Dashboard:
         return Text("   ".join(filter(None, told)), no_wrap=True, overflow="ellipsis")
 
     @property
-    def _nodes(self) -> NodeAccount | None:
+    def _nodes(self) -> FreeNodes | None:
         """The nodes, if they are more than single hosts."""
-        nodes = None if self._ledger is None else self._ledger.nodes
+        nodes = None if self._ledger is None else nodes_of(self._ledger)
         return None if nodes is None or nodes.machine.are_hosts else nodes
 
     def _machine(self) -> str:

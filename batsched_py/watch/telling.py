@@ -7,10 +7,11 @@ from itertools import islice
 from math import inf
 
 from batsched_py.api.terminal import duration, hosts_text
-from batsched_py.ledger.free_nodes import NodeAccount
+from batsched_py.ledger.free_nodes import FreeNodes
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob, describe
 from batsched_py.ledger.nodes import CORES, PLACES, in_words, lacking, where
 from batsched_py.ledger.running import ResizedJob, RunningJob
+from batsched_py.ledger.waiting import Deferred, Held
 from batsched_py.outside.curve import Known
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
@@ -23,8 +24,8 @@ from batsched_py.watch.scenes import Scene
 def host_states(ledger: Ledger, now: float) -> dict[str, HostSet]:
     """The hosts in each state; one that is free may be closed now, or reserved for some users."""
     free, closed, reserved = ledger.free.hosts(), HostSet(), HostSet()
-    closures = None if ledger.nodes is None else ledger.nodes.closures
-    for closure in () if closures is None else closures.all:
+    nodes = nodes_of(ledger)
+    for closure in () if nodes is None else nodes.closures.all:
         if closure.start <= now < closure.end and closure.users:
             reserved = reserved | closure.hosts & free
         elif closure.start <= now < closure.end:
@@ -32,21 +33,25 @@ def host_states(ledger: Ledger, now: float) -> dict[str, HostSet]:
     return {
         "free": free - closed - reserved,
         "busy": ledger.busy(),
-        "away": ledger.unavailable,
+        "away": ledger.states.unavailable,
         "closed": closed,
         "reserved": reserved - closed,
-        "asleep": ledger.asleep - ledger.switching,
-        "switching": ledger.switching,
+        "asleep": ledger.states.asleep - ledger.states.switching,
+        "switching": ledger.states.switching,
     }
+
+
+def nodes_of(ledger: Ledger) -> FreeNodes | None:
+    """What is free of the nodes, if the machine has any."""
+    return ledger.free if isinstance(ledger.free, FreeNodes) else None
 
 
 def waiting_text(ledger: Ledger) -> str:
     """How many jobs wait: in the queue, for other jobs, and for cheap hours."""
     words = [f"{len(ledger.queue):,} waiting"]
-    if ledger.holds is not None and ledger.holds.held:
-        words.append(f"{len(ledger.holds.held):,} held")
-    if ledger.deferred:
-        words.append(f"{len(ledger.deferred):,} deferred")
+    for kind, word in ((Held, "held"), (Deferred, "deferred")):
+        if count := len(list(ledger.waiting.all(kind))):
+            words.append(f"{count:,} {word}")
     return ", ".join(words)
 
 
@@ -73,16 +78,16 @@ def outside_text(outside: Known, now: float) -> str:
     return "   ".join(words.format(curve.at(now)) for words, curve in curves if curve is not None)
 
 
-def nodes_text(nodes: NodeAccount) -> str:
+def nodes_text(nodes: FreeNodes) -> str:
     """How much of each resource beside cores is free, and how many nodes have no job at all."""
-    machine, free = nodes.machine, nodes.free.amounts
+    machine, free = nodes.machine, nodes.amounts
     empty = int((free[:, PLACES] == machine.has[:, PLACES]).sum())
     words = [f"{empty:,} of {len(machine.nodes):,} nodes empty"]
     for column, name in enumerate(machine.resources[PLACES + 1 :], PLACES + 1):
         share = free[:, column].sum() / max(1, machine.has[:, column].sum())
         words.append(f"{share:.0%} of {name} free")
     words += [
-        f"{nodes.licences[name]:,} of {count:,} {name} free" for name, count in machine.licences.items()
+        f"{nodes.licences.free[name]:,} of {count:,} {name} free" for name, count in machine.licences.items()
     ]
     return "   ".join(words)
 
@@ -110,20 +115,20 @@ def _asked(request: Request) -> Iterator[str]:
         yield "alone"
 
 
-def lacks(job: Job, nodes: NodeAccount) -> str:
+def lacks(job: Job, nodes: FreeNodes) -> str:
     """What a job waits for beside a number of hosts, in words; nothing if there is a place for it."""
-    demand, free = nodes.demand(job), nodes.free.amounts
-    short = lacking(nodes.machine, demand, free, nodes.licences)
+    demand, free = nodes.demand(job), nodes.amounts
+    short = lacking(nodes.machine, demand, free, nodes.licences.free)
     if not short and not nodes.fits(job):
         return f"nodes that stay open to it{where(demand.request).removeprefix(' on nodes')}"
     return "" if not short or nodes.machine.are_hosts else in_words(short, where(demand.request))
 
 
-def node_lines(nodes: NodeAccount, most: int) -> Iterator[str]:
+def node_lines(nodes: FreeNodes, most: int) -> Iterator[str]:
     """What is free on each of the first nodes."""
     machine = nodes.machine
     for number, node in enumerate(machine.nodes[:most]):
-        free = nodes.free.amounts[number]
+        free = nodes.amounts[number]
         told = [f"{int(free[CORES])} of {node.cores} cores"]
         for name, count in node.resources.items():
             told.append(_of(name, int(free[machine.column[name]]), count))
@@ -216,7 +221,7 @@ def _why_no_more(scene: Scene) -> Iterator[str]:
     head = ledger.queue.head
     yield f"{waits(head, ledger, scene.now)}; it is first in the queue"
     expected = _expected(head, ledger, scene.now)
-    left = [job for job in islice(ledger.queue, 1, None) if ledger.fits(job)]
+    left = [job for job in islice(ledger.queue, 1, None) if ledger.free.fits(job)]
     for job in left[:3]:
         end = scene.now + job.walltime
         late = f", but may run until {end:.10g}, when {head.id} could run" if end > expected else ""
@@ -232,7 +237,8 @@ def waits(job: Job, ledger: Ledger, now: float) -> str:
     """Why a job waits: how many hosts it lacks, and when they will be there by what is expected."""
     lacking = job.size - ledger.free.count
     needs = f"{job.id} needs {hosts_text(job.size)}"
-    on_nodes = "" if ledger.nodes is None else lacks(job, ledger.nodes)
+    nodes = nodes_of(ledger)
+    on_nodes = "" if nodes is None else lacks(job, nodes)
     if lacking <= 0 and not on_nodes:
         return f"{needs}, which are free"
     expected = _expected(job, ledger, now)
@@ -249,16 +255,7 @@ def waits(job: Job, ledger: Ledger, now: float) -> str:
 
 def _expected(job: Job, ledger: Ledger, now: float) -> float:
     """When enough hosts will be free for a job, if running jobs end as expected."""
-    if ledger.nodes is not None:
-        return ledger.reservation(job, now).shadow_time
-    free = ledger.free.count
-    if free >= job.size:
-        return 0.0
-    for running in ledger.running:
-        free += len(running.hosts - ledger.unavailable)
-        if free >= job.size:
-            return running.expected_end
-    return inf
+    return ledger.reservation(job, now).shadow_time
 
 
 def queue_lines(ledger: Ledger, now: float) -> list[str]:
@@ -274,11 +271,10 @@ def queue_lines(ledger: Ledger, now: float) -> list[str]:
 
 def kept_back(ledger: Ledger) -> Iterator[tuple[Job, str]]:
     """The jobs that are submitted and not in the queue, and why."""
-    if ledger.holds is not None:
-        for held in ledger.holds.held.values():
-            yield held.job, f"is held: {ledger.holds.why(held)}"
-    for job, _ in ledger.deferred.values():
-        yield job, "is deferred, since it costs less later"
+    for held in ledger.holds.held:
+        yield held.job, f"is held: {ledger.holds.why(held)}"
+    for deferred in ledger.waiting.all(Deferred):
+        yield deferred.job, "is deferred, since it costs less later"
 
 
 def running_lines(ledger: Ledger, now: float) -> list[str]:
@@ -300,10 +296,11 @@ def host_lines(ledger: Ledger, now: float) -> list[str]:
     """Which hosts are free, busy, away, closed, asleep."""
     states = host_states(ledger, now).items()
     lines = [f"      {state:<9} {len(hosts):>6}  {hosts}" for state, hosts in states if hosts]
-    if ledger.nodes is None or ledger.nodes.machine.are_hosts:
+    nodes = nodes_of(ledger)
+    if nodes is None or nodes.machine.are_hosts:
         return lines
-    told = [f"      {line}" for line in node_lines(ledger.nodes, MOST)]
-    return [*lines, *_with_rest(told, len(ledger.nodes.machine.nodes), "")]
+    told = [f"      {line}" for line in node_lines(nodes, MOST)]
+    return [*lines, *_with_rest(told, len(nodes.machine.nodes), "")]
 
 
 def _with_rest(lines: list[str], count: int, none: str) -> list[str]:

@@ -94,7 +94,7 @@ def test_a_deferred_job_can_still_be_withdrawn() -> None:
     ledger = Ledger(SimulationBegins(hosts=machine(2).as_protocol()[0]))
     job = Job("w0!a", 0.0, 1, 10.0, "p")
     ledger.submit(job)
-    ledger.defer(job)
+    ledger.waiting.defer(job)
     assert not ledger.queue
     assert ledger.reject("w0!a", 1.0).job is job
-    assert not ledger.deferred
+    assert not ledger.waiting.apart

@@ -1,4 +1,8 @@
-"""Other sizes of running jobs, tried before any of them is decided."""
+"""What is tried before it is decided: other sizes of running jobs, and hosts that wake for waiting ones.
+
+The classes with ``Host`` in their names are for one pool of hosts; those for nodes are in
+:mod:`batsched_py.ledger.node_trials`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import Protocol
 
 from batsched_py.ledger.kinds import Live
 from batsched_py.ledger.running import RunningJob
-from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.hosts import NOWHERE, HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.sizes import malleable_of
 
@@ -35,8 +39,8 @@ class Resizing(Protocol):
     def fits(self, job: Job) -> bool:
         """Whether what a waiting job asks for is free then."""
 
-    def most_free(self, running: Iterable[RunningJob]) -> int:
-        """How many hosts will be free at most if these jobs shrink."""
+    def could_fit(self, job: Job, running: Iterable[RunningJob]) -> bool:
+        """Whether enough hosts could be free for a waiting job if these jobs shrink; it may still not fit."""
 
     @property
     def given_up(self) -> HostSet:
@@ -103,9 +107,9 @@ class HostResizing(Live):
         """Whether so many hosts are free."""
         return 0 < job.size <= self._nb_free
 
-    def most_free(self, running: Iterable[RunningJob]) -> int:
-        """Those that are free, and what these jobs have beyond their least sizes."""
-        return self._nb_free + sum(self.size(each) - least_size(each) for each in running)
+    def could_fit(self, job: Job, running: Iterable[RunningJob]) -> bool:
+        """Whether those that are free, and what these jobs have beyond their least sizes, are enough."""
+        return job.size <= self._nb_free + sum(self.size(each) - least_size(each) for each in running)
 
     @property
     def given_up(self) -> HostSet:
@@ -118,3 +122,32 @@ class HostResizing(Live):
     def changes(self) -> Iterator[tuple[Job, int | HostSet]]:
         """The jobs that have another size, in the order in which they got it."""
         return iter([(running.job, size) for running, size in self._sizes.values()])
+
+
+class HostsToWake:
+    """The hosts that are awake, or are to be woken, shared out among waiting jobs."""
+
+    def __init__(self, nb_awake: int, asleep: HostSet) -> None:
+        self._nb_awake = nb_awake
+        self._asleep = asleep
+        self.woken = NOWHERE
+        """Those that jobs need and that sleep."""
+
+    @property
+    def nothing_sleeps(self) -> bool:
+        """Whether all hosts are awake or woken."""
+        return not self._asleep
+
+    def take(self, job: Job) -> bool:
+        """Give a job its hosts, if there are enough; those that are awake first."""
+        if job.size > self._nb_awake + len(self._asleep):
+            return False
+        self._nb_awake -= job.size
+        if self._nb_awake < 0:
+            self._wake(self._asleep.lowest(-self._nb_awake))
+            self._nb_awake = 0
+        return True
+
+    def _wake(self, hosts: HostSet) -> None:
+        self.woken = self.woken | hosts
+        self._asleep = self._asleep - hosts
