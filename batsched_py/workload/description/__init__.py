@@ -181,7 +181,8 @@ def traits(log: SwfLog) -> Traits:
     middling = large & (means >= 1e3) & (means < 1e4)
     gaps = of_jobs.repeat_gaps(jobs)
     memory = over_time.arrival_hurst(jobs.submit)
-    lasting = over_time.persistence(jobs)
+    alike = {lag: over_time.autocorrelation(np.log(jobs.run_time), lag) for lag in over_time.LAGS}
+    work = jobs.run_time * requested(jobs)
     return Traits(
         quantities={
             "spatial entropy": over_time.spatial_entropy(jobs),
@@ -192,11 +193,8 @@ def traits(log: SwfLog) -> Traits:
             "jobs in bags": float(bags.sizes[large].sum() / bags.sizes.sum()),
             "largest bag": float(bags.sizes.max()),
             "repeats within 100 s": _mean(gaps <= of_jobs.DELTA),
-            **{
-                f"run times, {lag} {'job' if lag == '1' else 'jobs'} apart": _known(value)
-                for lag, value in lasting.run_times.items()
-            },
-            "variation of daily work": lasting.daily_work,
+            **{f"run times, {lag} job{'s' * (lag > 1)} apart": _known(value) for lag, value in alike.items()},
+            "variation of daily work": over_time.variation(over_time.daily_work(jobs.submit, work)),
             "deviation in bags of 1e3 to 1e4 s": _mean(bags.deviations(jobs.run_time)[middling]),
         },
         samples={

@@ -354,25 +354,8 @@ def _without_cycle(counts: NDArray[np.int64]) -> Series:
     return counts - means[place]
 
 
+#: So many jobs apart run times are compared, to tell how long what jobs are like lasts.
 LAGS: Final = (1, 10, 100)
-
-
-class Persistence(Struct, frozen=True, kw_only=True):
-    """How alike jobs are that follow each other, and how much the work of days varies."""
-
-    run_times: dict[str, float | None]
-    """The autocorrelation of the logarithms of run times, so many jobs apart."""
-    daily_work: float
-    """The coefficient of variation of the work that is submitted on each day."""
-
-
-def persistence(log: SwfLog) -> Persistence:
-    """Describe the persistence of a log whose jobs all ran."""
-    logarithms = np.log(log.run_time)
-    return Persistence(
-        run_times={str(lag): autocorrelation(logarithms, lag) for lag in LAGS},
-        daily_work=variation(daily_work(log.submit, log.run_time * requested(log))),
-    )
 
 
 def autocorrelation(values: Floats, lag: int) -> float | None:

@@ -36,17 +36,6 @@ MEMORY: Final = "memory"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What some jobs ask for."""
-
-    processors: Integers
-    speed: Floats
-    """How much each does in a second, relative to one processor of the log."""
-    columns: dict[str, NDArray[Any]]
-    """What else a log says about it."""
-
-
-@dataclass(frozen=True)
 class UnitRequests:
     """The least and the most of each unit on a node, and the speed of those units that compute."""
 
@@ -75,14 +64,18 @@ class UnitRequests:
             speeds[name] = _speed(name, text)
         return cls(read, speeds)
 
-    def draw(self, sizes: Integers, machine: int, random: np.random.Generator) -> Asked:
-        """What jobs of these sizes ask for.
+    def draw(
+        self, sizes: Integers, machine: int, random: np.random.Generator
+    ) -> tuple[Integers, Floats, dict[str, NDArray[Any]]]:
+        """What jobs of these sizes ask for: processors, and what else a log says about it.
+
+        Between these two stands how much each job does in a second, relative to one processor of the log.
 
         Each amount is drawn from all between its limits alike, but no job gets more cores than its size if it
         can be helped. A job has as many nodes as come nearest to its size.
         """
         if not self.limits:
-            return Asked(sizes, np.multiply(sizes, self.speeds[CORE], dtype=np.float64), {})
+            return sizes, np.multiply(sizes, self.speeds[CORE], dtype=np.float64), {}
         amounts = {
             name: random.integers(least, most, len(sizes), endpoint=True)
             for name, (least, most) in self.limits.items()
@@ -100,7 +93,7 @@ class UnitRequests:
             columns["requested_memory"] = np.ceil(amounts[MEMORY] / cores)
         if "gpu" in amounts:
             columns["gpus"] = nodes * amounts["gpu"]
-        return Asked(nodes * cores, nodes * speed, columns)
+        return nodes * cores, nodes * speed, columns
 
 
 def _requests(nodes: Integers, cores: Integers, amounts: Mapping[str, Integers]) -> NDArray[Any]:
@@ -337,16 +330,16 @@ class Slots(LearningModel):
         spent = np.cumsum(np.interp(random.random(jobs), _RANKS, learned.gaps))
         if self.days is not None and spent[-1] > 0:
             spent *= learned.calendar().spent(np.array([self.days * DAY]))[0] / spent[-1]
-        asked = units.draw(sizes, machine, random)
-        run_times = np.maximum(np.rint(work / (asked.speed * LOG_SPEED)), 1)
-        if asked.columns:
-            asked.columns["work"] = run_times * asked.speed
+        processors, speed, more = units.draw(sizes, machine, random)
+        run_times = np.maximum(np.rint(work / (speed * LOG_SPEED)), 1)
+        if more:
+            more["work"] = run_times * speed
         return {
             "submit": np.floor(learned.calendar().clock(spent)),
             "run_time": run_times,
-            "allocated_processors": asked.processors,
-            "requested_processors": asked.processors,
-            **asked.columns,
+            "allocated_processors": processors,
+            "requested_processors": processors,
+            **more,
         }
 
 

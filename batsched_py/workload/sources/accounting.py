@@ -30,6 +30,8 @@ from batsched_py.workload.swf.workload import JobColumns
 if TYPE_CHECKING:
     import pandas as pd
 
+_log = logging.getLogger(__name__)
+
 
 #: The most digits of a number; longer ones are taken for mistakes.
 _N: Final = "[0-9]{1,15}"
@@ -127,8 +129,6 @@ def length_of(text: str) -> int:
     first, last = map(whole, text.partition("-")[::2])
     return 1 if first is None or last is None else max(last - first + 1, 0)
 
-
-_log = logging.getLogger(__name__)
 
 #: Columns that are numbers in a log and names elsewhere, with the key of the header that tells the names.
 NAMED: Final = {column: column.capitalize() for column in EXTRA}

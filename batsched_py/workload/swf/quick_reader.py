@@ -30,6 +30,8 @@ from batsched_py.workload.swf.conventions import Comments, extra_fields, never_s
 if TYPE_CHECKING:
     from batsched_py.workload.columns import Numbers
 
+_log = logging.getLogger(__name__)
+
 
 #: The columns of a log, an object of the library.
 Log = Any
@@ -131,7 +133,6 @@ LARGE = 1 << 26
 #: Bytes that are read at a time; the processor's cache holds them with what is made of them.
 PIECE = 1 << 16
 
-_log = logging.getLogger(__name__)
 
 #: Jobs, profiles, recorded finishes, comments, how many jobs have no processors, how many were cancelled
 #: while they waited, and how many there are.

@@ -24,6 +24,8 @@ from batsched_py.workload.lines import SHOWN_BAD_LINES, bad_lines_text, read_lin
 from batsched_py.workload.swf.conventions import LARGEST, Comments, never_started
 from batsched_py.workload.swf.log import COLUMNS, WHOLE, Floats, SwfLog
 
+_log = logging.getLogger(__name__)
+
 Indices = NDArray[np.intp]
 
 _PIECE = 1 << 18
@@ -149,8 +151,6 @@ def _convert_one_by_one(text: bytes, starts: Indices, ends: Indices) -> tuple[Fl
             faults[index] = f"{word.decode(errors='replace')[:20]!r} is not a number"
     return numbers, faults
 
-
-_log = logging.getLogger(__name__)
 
 #: A log with more is refused: its jobs alone would take gigabytes.
 MOST_RECORDS = 100_000_000

@@ -31,6 +31,8 @@ from batsched_py.workload.swf.reader import SwfReader, keep, sort_by_submission
 if TYPE_CHECKING:
     from batsched_py.workload.requests import NodeWords
 
+_log = logging.getLogger(__name__)
+
 
 #: So many extras are kept; jobs with the same values share one.
 _SHARED_EXTRAS = 4096
@@ -232,9 +234,6 @@ def _preceding(jobs: Sequence[Job], log: SwfLog) -> dict[str, str]:
             found[number] = f"afterany:{before}{delay}"
         seen.add(number)
     return found
-
-
-_log = logging.getLogger(__name__)
 
 
 def swf_to_workload(
