@@ -20,22 +20,9 @@ import msgspec
 from msgspec import Struct, field
 
 from batsched_py.protocol.shown import shown, shown_name
+from batsched_py.slurm import reading
 from batsched_py.slurm.conf_settings import preempt_mode
 from batsched_py.slurm.policy.settings import ROOT, Association, Qos, QosFlag, is_unused
-from batsched_py.slurm.reading import (
-    Findings,
-    NotModelled,
-    count,
-    each,
-    finite_time,
-    limit,
-    listed,
-    names,
-    number,
-    read_text,
-    seconds,
-    tres,
-)
 
 #: A field, and how its value is read; one that is read as ``None`` is left out.
 Target = tuple[str, Callable[[str], Any]]
@@ -45,12 +32,12 @@ _OF_PARENT = str((1 << 31) - 1)
 
 
 def _tres_minutes(text: str) -> dict[str, float]:
-    return tres(text, 60.0)
+    return reading.tres(text, 60.0)
 
 
 def _shares(text: str) -> int | Literal["parent"]:
     """Raw shares; a dump has a large number for those of the parent."""
-    return "parent" if text.lower() == "parent" or text == _OF_PARENT else count(text)
+    return "parent" if text.lower() == "parent" or text == _OF_PARENT else reading.count(text)
 
 
 def _flags(text: str) -> tuple[str, ...]:
@@ -59,10 +46,10 @@ def _flags(text: str) -> tuple[str, ...]:
 
     def flag(word: str) -> str:
         if word.lower().replace("_", "") not in known:
-            raise NotModelled(f"the flag {shown(word)} is not known")
+            raise reading.NotModelled(f"the flag {shown(word)} is not known")
         return str(known[word.lower().replace("_", "")])
 
-    return tuple(each(listed(text), flag))
+    return tuple(reading.each(reading.listed(text), flag))
 
 
 def _preempt_mode(text: str) -> str | None:
@@ -76,16 +63,16 @@ def _read_by(read: Callable[[str], Any], **fields: str) -> dict[str, Target]:
 
 
 _LIMITS: dict[str, Target] = {
-    **_read_by(limit, grp_jobs="grpjobs", grp_submit_jobs="grpsubmitjobs grpsubmit"),
-    **_read_by(limit, grp_jobs_accrue="grpjobsaccrue", min_prio_thres="minpriothreshold minprio"),
-    **_read_by(tres, grp_tres="grptres", max_tres_per_job="maxtresperjob maxtres maxtrespj"),
-    **_read_by(tres, max_tres_per_node="maxtrespernode maxtrespn"),
-    **_read_by(lambda text: tres(f"cpu={text}"), grp_tres="grpcpus"),
-    **_read_by(lambda text: tres(f"node={text}"), grp_tres="grpnodes"),
+    **_read_by(reading.limit, grp_jobs="grpjobs", grp_submit_jobs="grpsubmitjobs grpsubmit"),
+    **_read_by(reading.limit, grp_jobs_accrue="grpjobsaccrue", min_prio_thres="minpriothreshold minprio"),
+    **_read_by(reading.tres, grp_tres="grptres", max_tres_per_job="maxtresperjob maxtres maxtrespj"),
+    **_read_by(reading.tres, max_tres_per_node="maxtrespernode maxtrespn"),
+    **_read_by(lambda text: reading.tres(f"cpu={text}"), grp_tres="grpcpus"),
+    **_read_by(lambda text: reading.tres(f"node={text}"), grp_tres="grpnodes"),
     **_read_by(_tres_minutes, grp_tres_seconds="grptresmins", grp_tres_run_seconds="grptresrunmins"),
     **_read_by(_tres_minutes, max_tres_seconds_per_job="maxtresminsperjob maxtresmins maxtresminspj"),
-    **_read_by(finite_time, grp_wall="grpwall", max_wall="maxwalldurationperjob maxwall maxwallpj"),
-    **_read_by(count, priority="priority"),
+    **_read_by(reading.finite_time, grp_wall="grpwall", max_wall="maxwalldurationperjob maxwall maxwallpj"),
+    **_read_by(reading.count, priority="priority"),
 }
 
 ASSOCIATION: dict[str, Target] = {
@@ -94,31 +81,31 @@ ASSOCIATION: dict[str, Target] = {
     **_read_by(str, partition="partition", parent="parent parentname parname"),
     **_read_by(str, default_qos="defaultqos defqos"),
     **_read_by(_shares, shares="fairshare share shares rawshares"),
-    **_read_by(number, usage="rawusage"),
-    **_read_by(names, qos="qos qoslevel"),
-    **_read_by(limit, max_jobs="maxjobs", max_submit_jobs="maxsubmitjobs maxsubmit"),
-    **_read_by(limit, max_jobs_accrue="maxjobsaccrue"),
+    **_read_by(reading.number, usage="rawusage"),
+    **_read_by(reading.names, qos="qos qoslevel"),
+    **_read_by(reading.limit, max_jobs="maxjobs", max_submit_jobs="maxsubmitjobs maxsubmit"),
+    **_read_by(reading.limit, max_jobs_accrue="maxjobsaccrue"),
 }
 
 QOS: dict[str, Target] = {
     **_LIMITS,
     **_read_by(str, name="name"),
-    **_read_by(names, preempt="preempt"),
+    **_read_by(reading.names, preempt="preempt"),
     **_read_by(_preempt_mode, preempt_mode="preemptmode"),
-    **_read_by(finite_time, preempt_exempt_time="preemptexempttime"),
-    **_read_by(seconds, grace_time="gracetime"),
+    **_read_by(reading.finite_time, preempt_exempt_time="preemptexempttime"),
+    **_read_by(reading.seconds, grace_time="gracetime"),
     **_read_by(_flags, flags="flags"),
-    **_read_by(number, usage_factor="usagefactor", usage_threshold="usagethres usagethreshold"),
-    **_read_by(number, limit_factor="limitfactor"),
-    **_read_by(tres, max_tres_per_user="maxtrespu maxtresperuser"),
-    **_read_by(tres, max_tres_per_account="maxtrespa maxtresperaccount"),
-    **_read_by(tres, min_tres_per_job="mintres mintresperjob"),
-    **_read_by(limit, max_jobs_per_user="maxjobspu maxjobsperuser"),
-    **_read_by(limit, max_submit_jobs_per_user="maxsubmitpu maxsubmitjobsperuser"),
-    **_read_by(limit, max_jobs_accrue_per_user="maxjobsaccruepu"),
-    **_read_by(limit, max_jobs_per_account="maxjobspa maxjobsperaccount"),
-    **_read_by(limit, max_submit_jobs_per_account="maxsubmitpa maxsubmitjobsperaccount"),
-    **_read_by(limit, max_jobs_accrue_per_account="maxjobsaccruepa"),
+    **_read_by(reading.number, usage_factor="usagefactor", usage_threshold="usagethres usagethreshold"),
+    **_read_by(reading.number, limit_factor="limitfactor"),
+    **_read_by(reading.tres, max_tres_per_user="maxtrespu maxtresperuser"),
+    **_read_by(reading.tres, max_tres_per_account="maxtrespa maxtresperaccount"),
+    **_read_by(reading.tres, min_tres_per_job="mintres mintresperjob"),
+    **_read_by(reading.limit, max_jobs_per_user="maxjobspu maxjobsperuser"),
+    **_read_by(reading.limit, max_submit_jobs_per_user="maxsubmitpu maxsubmitjobsperuser"),
+    **_read_by(reading.limit, max_jobs_accrue_per_user="maxjobsaccruepu"),
+    **_read_by(reading.limit, max_jobs_per_account="maxjobspa maxjobsperaccount"),
+    **_read_by(reading.limit, max_submit_jobs_per_account="maxsubmitpa maxsubmitjobsperaccount"),
+    **_read_by(reading.limit, max_jobs_accrue_per_account="maxjobsaccruepa"),
 }
 
 #: Columns and keys that are computed from others, or shape no schedule.
@@ -143,7 +130,7 @@ class Accounting(Struct):
     of_sshare: bool = False
     """Whether it is a table of ``sshare``, which does not tell partitions."""
 
-    def add_association(self, values: Mapping[str, Any], where: str, findings: Findings) -> None:
+    def add_association(self, values: Mapping[str, Any], where: str, findings: reading.Findings) -> None:
         """Add an account or a user of one, or what more is known of it."""
         key = tuple(values.get(name, "") for name in ("account", "user", "partition"))
         known = msgspec.to_builtins(self.associations.get(key, {}))
@@ -152,14 +139,14 @@ class Accounting(Struct):
         except ValueError as error:
             findings.mistake(where, str(error))
 
-    def add_qos(self, values: Mapping[str, Any], where: str, findings: Findings) -> None:
+    def add_qos(self, values: Mapping[str, Any], where: str, findings: reading.Findings) -> None:
         """Add a QOS."""
         try:
             self.qos[values["name"]] = msgspec.convert(values, Qos)
         except ValueError as error:
             findings.mistake(where, str(error))
 
-    def check(self, findings: Findings) -> None:
+    def check(self, findings: reading.Findings) -> None:
         """Note accounts and QOS that are named but not there."""
         accounts = {account for account, user, _ in self.associations if not user} | {ROOT}
         for one in self.associations.values():
@@ -173,7 +160,7 @@ class Accounting(Struct):
 
 
 def read_values(
-    given: Mapping[str, str], targets: Mapping[str, Target], where: str, findings: Findings
+    given: Mapping[str, str], targets: Mapping[str, Target], where: str, findings: reading.Findings
 ) -> dict[str, Any]:
     """The fields that some columns or keys become; those without a value are left out."""
     table = "qos" if targets is QOS else "associations"
@@ -204,7 +191,7 @@ def read_values(
 Line = tuple[str, str]
 
 
-def read_table(lines: Sequence[Line], findings: Findings) -> Accounting:
+def read_table(lines: Sequence[Line], findings: reading.Findings) -> Accounting:
     """What a table says, whose first line has the titles of its columns."""
     where, head = lines[0]
     titles = head.rstrip("|").split("|")
@@ -221,7 +208,7 @@ def read_table(lines: Sequence[Line], findings: Findings) -> Accounting:
 
 
 def _read_associations(
-    titles: list[str], lines: Sequence[Line], accounting: Accounting, findings: Findings
+    titles: list[str], lines: Sequence[Line], accounting: Accounting, findings: reading.Findings
 ) -> None:
     """Associations; an account that names no parent is below the last one that is less indented."""
     above: list[tuple[int, str]] = []
@@ -254,7 +241,7 @@ def _read_associations(
 
 
 def _rows(
-    titles: list[str], lines: Sequence[Line], findings: Findings
+    titles: list[str], lines: Sequence[Line], findings: reading.Findings
 ) -> Iterator[tuple[str, dict[str, str]]]:
     for where, line in lines:
         cells = line.split("|")
@@ -273,7 +260,7 @@ _NAME = re.compile(_VALUE)
 _SPECIFICATION = re.compile(r":([A-Za-z ]+)=((?:'[^']*'|\"[^\"]*\"|[^'\"])*?)(?=:[A-Za-z ]+=|$)")
 
 
-def read_dump(lines: Iterable[tuple[str, str]], findings: Findings) -> Accounting:
+def read_dump(lines: Iterable[tuple[str, str]], findings: reading.Findings) -> Accounting:
     """The associations in the lines of a dump, each with its place."""
     accounting = Accounting()
     parent = ROOT
@@ -329,9 +316,9 @@ def _unquoted(text: str) -> str:
     return text.strip().strip("'\"")
 
 
-def read_accounting(path: Path, findings: Findings) -> Accounting:
+def read_accounting(path: Path, findings: reading.Findings) -> Accounting:
     """A dump of ``sacctmgr``, or a table of ``sacctmgr -P`` or ``sshare -P``."""
-    text = read_text(path, findings)
+    text = reading.read_text(path, findings)
     lines = [
         (f"{path}, line {number}", line)
         for number, line in enumerate(text.splitlines(), start=1)
@@ -345,7 +332,7 @@ def read_accounting(path: Path, findings: Findings) -> Accounting:
     return read_table(lines, findings)
 
 
-def together(listings: list[Accounting], findings: Findings) -> Accounting:
+def together(listings: list[Accounting], findings: reading.Findings) -> Accounting:
     """What several listings say, the last one of them first."""
     whole = Accounting()
     for listing in listings:

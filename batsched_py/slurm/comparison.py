@@ -19,22 +19,11 @@ import numpy as np
 import pandas as pd
 from msgspec import Struct
 
+from batsched_py.analysis import pages
 from batsched_py.analysis.absences import held_beside
 from batsched_py.analysis.calibration import Waits, cells_of, percentiles_of
 from batsched_py.analysis.calibration_page import distribution, map_of_waits
 from batsched_py.analysis.job_groups import CLASSES, class_numbers
-from batsched_py.analysis.pages import (
-    Axis,
-    Figure,
-    Layer,
-    Point,
-    figure,
-    section,
-    table,
-    tiles,
-    time_text,
-    write_figures_page,
-)
 from batsched_py.analysis.schedule import mean_level, read_schedule, started
 from batsched_py.errors import InputError
 from batsched_py.input_files import read_input
@@ -297,18 +286,20 @@ def _waits(jobs: pd.DataFrame) -> Floats:
     return np.maximum(waits, 0.0)
 
 
-def usage_figure(edges: Sequence[float], levels: Mapping[str, Sequence[float]]) -> Figure:
+def usage_figure(edges: Sequence[float], levels: Mapping[str, Sequence[float]]) -> pages.Figure:
     """How much jobs have between each two edges, for schedules by their names."""
     middles = [(begin + end) / 2 for begin, end in pairwise(edges)]
     layers = []
     for place, (name, heights) in enumerate(levels.items()):
         points = [
-            Point(time, height, time_text(time), f"{name}: {height:.1f}")
+            pages.Point(time, height, pages.time_text(time), f"{name}: {height:.1f}")
             for time, height in zip(middles, heights, strict=True)
         ]
-        layers.append(Layer("line", points, place, name))
+        layers.append(pages.Layer("line", points, place, name))
     highest = max(*map(max, levels.values()), 1.0)
-    return Figure(Axis("time", "s", ends=(edges[0], edges[-1])), Axis("in use", ends=(0, highest)), layers)
+    return pages.Figure(
+        pages.Axis("time", "s", ends=(edges[0], edges[-1])), pages.Axis("in use", ends=(0, highest)), layers
+    )
 
 
 HEADS: Final = (
@@ -325,7 +316,7 @@ def by_group(
         note = "Jobs are short up to an hour and narrow up to eight hosts." if grouping == "class" else ""
         rows = [[html.escape(name), *cells(each)] for name, each in found.items()]
         if rows:
-            yield section(f"By {grouping}", note, table("", heads, rows), layout="wide")
+            yield pages.section(f"By {grouping}", note, pages.table("", heads, rows), layout="wide")
 
 
 def write_comparison_page(path: str | Path, found: Comparison) -> None:
@@ -333,14 +324,16 @@ def write_comparison_page(path: str | Path, found: Comparison) -> None:
     title = f"{found.simulated}, simulated, beside {found.recorded}, recorded"
     header = f'<h1>{html.escape(title)}</h1>\n<div id="tiles">{_tiles(found)}</div>'
     sections = [
-        section(
+        pages.section(
             "Waits",
             "If both waits were the same, all jobs would lie on the diagonal of the map. Drag across a "
             "figure to zoom in, double-click to see all of it again, hover for values.",
-            figure("Share of jobs that wait no longer", "distribution"),
-            figure("Jobs by both waits", "map"),
+            pages.figure("Share of jobs that wait no longer", "distribution"),
+            pages.figure("Jobs by both waits", "map"),
         ),
-        section("Utilization", "", figure("What jobs have, over time", "utilization"), layout="wide"),
+        pages.section(
+            "Utilization", "", pages.figure("What jobs have, over time", "utilization"), layout="wide"
+        ),
         *by_group(found.groups, HEADS, cells),
     ]
     used = found.utilization
@@ -349,7 +342,7 @@ def write_comparison_page(path: str | Path, found: Comparison) -> None:
         "map": map_of_waits(found.cells),
         "utilization": usage_figure(used.edges, {"recorded": used.recorded, "simulated": used.simulated}),
     }
-    write_figures_page(path, title, header, "".join(sections), drawn)
+    pages.write_figures_page(path, title, header, "".join(sections), drawn)
 
 
 def cells(each: Compared) -> list[str]:
@@ -357,20 +350,20 @@ def cells(each: Compared) -> list[str]:
     waits = each.waits
     return [
         f"{waits.jobs:,}",
-        time_text(waits.mean_recorded),
-        time_text(waits.mean_simulated),
+        pages.time_text(waits.mean_recorded),
+        pages.time_text(waits.mean_simulated),
         "-" if each.deviation is None else f"{each.deviation:+.1%}",
-        time_text(waits.median_recorded),
-        time_text(waits.median_simulated),
-        time_text(each.start_difference),
-        time_text(each.median_start_difference),
-        time_text(each.largest_start_difference),
+        pages.time_text(waits.median_recorded),
+        pages.time_text(waits.median_simulated),
+        pages.time_text(each.start_difference),
+        pages.time_text(each.median_start_difference),
+        pages.time_text(each.largest_start_difference),
     ]
 
 
 def _tiles(found: Comparison) -> str:
     shown = cells(found.all)
-    return tiles(
+    return pages.tiles(
         [
             ("jobs compared", shown[0], f"{found.only_recorded} and {found.only_simulated} ran in one only"),
             ("mean wait, simulated", shown[2], f"{shown[1]} recorded"),

@@ -11,22 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from batsched_py.protocol.shown import shown
-from batsched_py.slurm.reading import (
-    NotModelled,
-    count,
-    each,
-    finite_time,
-    limit,
-    listed,
-    memory_limit,
-    names,
-    number,
-    seconds,
-    signed,
-    time_limit,
-    weights,
-    yes_no,
-)
+from batsched_py.slurm import reading
 
 #: These may shape schedules.
 UNMODELLED = frozenset(
@@ -86,25 +71,27 @@ def _options(read: Callable[[str], Any] | None, words: str) -> dict[str, Paramet
 
 PARAMETERS: dict[str, Parameter] = {
     **_options(
-        count,
+        reading.count,
         """default_queue_depth partition_job_depth sched_max_job_start bf_max_job_test bf_max_job_user
         bf_max_job_part bf_max_job_user_part bf_max_job_assoc bf_max_job_start bf_max_job_array_resv
         bf_min_prio_reserve bf_job_part_count_reserve""",
     ),
     **_options(
-        number,
+        reading.number,
         "batch_sched_delay max_sched_time bf_resolution bf_max_time bf_min_age_reserve bf_window_linear",
     ),
-    **_options(signed, "sched_interval bf_interval"),
+    **_options(reading.signed, "sched_interval bf_interval"),
     **_options(
         None,
         """defer assoc_limit_stop bf_continue bf_busy_nodes bf_one_resv_per_job bf_running_job_reserve
         bf_licenses""",
     ),
-    **_options(lambda text: number(text) * 60, "bf_window"),
-    **_options(lambda text: number(text) / 1_000_000, "sched_min_interval bf_yield_interval bf_yield_sleep"),
+    **_options(lambda text: reading.number(text) * 60, "bf_window"),
+    **_options(
+        lambda text: reading.number(text) / 1_000_000, "sched_min_interval bf_yield_interval bf_yield_sleep"
+    ),
     "pack_serial_at_end": ("selection", "pack_serial_at_end", None),
-    "preempt_reorder_count": ("preemption", "reorder_count", count),
+    "preempt_reorder_count": ("preemption", "reorder_count", reading.count),
     "preempt_strict_order": ("preemption", "strict_order", None),
     "preempt_youngest_first": ("preemption", "youngest_first", None),
 }
@@ -146,7 +133,7 @@ def _one_of(choices: dict[str, Any], *unmodelled: str) -> Callable[[str], Any]:
 
     def read(text: str) -> Any:
         if text.lower() in unmodelled:
-            raise NotModelled(f"{shown(text)} is not modelled")
+            raise reading.NotModelled(f"{shown(text)} is not modelled")
         if text.lower() not in choices:
             known = ", ".join(choices)
             raise ValueError(f"{shown(text)} is none that the twin knows: {known}")
@@ -184,13 +171,13 @@ def _together(words: Iterable[str], read: Callable[[str], Values]) -> Values:
         return {place: value for values in found for place, value in values.items()}
 
     try:
-        return merged(each(words, read))
-    except NotModelled as error:
-        raise NotModelled(str(error), merged(error.rest)) from None
+        return merged(reading.each(words, read))
+    except reading.NotModelled as error:
+        raise reading.NotModelled(str(error), merged(error.rest)) from None
 
 
 def _select_parameters(text: str) -> Values:
-    return _together(listed(text), _one_of(_SELECT, "other_cons_res", "other_cons_tres"))
+    return _together(reading.listed(text), _one_of(_SELECT, "other_cons_res", "other_cons_tres"))
 
 
 def _preempt_mode(text: str) -> Values:
@@ -199,7 +186,7 @@ def _preempt_mode(text: str) -> Values:
             return {"preemption.within_qos": True}
         return {"preemption.mode": preempt_mode(word)}
 
-    return _together(listed(text), read)
+    return _together(reading.listed(text), read)
 
 
 #: How jobs make way; the twin suspends none.
@@ -208,7 +195,7 @@ preempt_mode = _one_of({"off": "off", "cancel": "cancel", "requeue": "requeue"},
 
 def _enforced(text: str) -> tuple[str, ...]:
     """The kinds of enforcement; each brings those that it needs."""
-    words = {word.lower() for word in names(text)} - {"nojobs", "nosteps", "none", "0"}
+    words = {word.lower() for word in reading.names(text)} - {"nojobs", "nosteps", "none", "0"}
     if {"1", "all", "2"} & words or text.lower() == "all":
         words = words - {"1", "2", "all"} | {"associations", "limits", "qos", "safe"}
     unknown = words - {"associations", "limits", "qos", "safe", "wckeys"}
@@ -222,7 +209,7 @@ def _enforced(text: str) -> tuple[str, ...]:
 
 
 def _flags(text: str) -> tuple[str, ...]:
-    words = (word.lower() for word in names(text))
+    words = (word.lower() for word in reading.names(text))
     return tuple(word for word in words if word not in ("fair_tree", "none"))
 
 
@@ -237,38 +224,40 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
     **_all_at(
         _one_of({"no": "no", "any": "any", "all": "all", "yes": "all"}), "scheduling.enforce_part_limits"
     ),
-    **_all_at(time_limit, "scheduling.over_time_limit"),
-    **_all_at(seconds, "scheduling.kill_wait scheduling.message_timeout scheduling.complete_wait"),
-    **_all_at(yes_no, "scheduling.job_requeue"),
-    **_all_at(count, "scheduling.max_array_size scheduling.max_job_count selection.def_cpu_per_gpu"),
+    **_all_at(reading.time_limit, "scheduling.over_time_limit"),
+    **_all_at(reading.seconds, "scheduling.kill_wait scheduling.message_timeout scheduling.complete_wait"),
+    **_all_at(reading.yes_no, "scheduling.job_requeue"),
+    **_all_at(reading.count, "scheduling.max_array_size scheduling.max_job_count selection.def_cpu_per_gpu"),
     "selecttype": _at(
         "selection.type",
         _plugin("select", "linear", "cons_tres", cons_res="cons_tres", unmodelled=("cray_aries",)),
     ),
     "selecttypeparameters": _select_parameters,
     **_all_at(
-        memory_limit,
+        reading.memory_limit,
         """selection.def_mem_per_cpu selection.def_mem_per_node selection.def_mem_per_gpu
         selection.max_mem_per_cpu selection.max_mem_per_node""",
     ),
     "topologyplugin": _at("selection.topology", _topology),
     "prioritytype": _at("priority.type", _plugin("priority", "basic", "multifactor")),
     **_all_at(
-        count,
+        reading.count,
         """priority.weight_age priority.weight_assoc priority.weight_fairshare priority.weight_job_size
         priority.weight_partition priority.weight_qos""",
         "priority",
     ),
-    **_all_at(weights, "priority.weight_tres", "priority"),
-    **_all_at(time_limit, "priority.max_age priority.calc_period priority.decay_half_life", "priority"),
+    **_all_at(reading.weights, "priority.weight_tres", "priority"),
+    **_all_at(
+        reading.time_limit, "priority.max_age priority.calc_period priority.decay_half_life", "priority"
+    ),
     **_all_at(str.lower, "priority.usage_reset_period", "priority"),
-    **_all_at(yes_no, "priority.favor_small", "priority"),
+    **_all_at(reading.yes_no, "priority.favor_small", "priority"),
     **_all_at(_flags, "priority.flags", "priority"),
-    "fairsharedampeningfactor": _at("priority.fairshare_dampening", count),
+    "fairsharedampeningfactor": _at("priority.fairshare_dampening", reading.count),
     "preempttype": _at("preemption.type", _plugin("preempt", "none", "partition_prio", "qos")),
     "preemptmode": _preempt_mode,
     "preemptexempttime": _at(
-        "preemption.exempt_time", lambda text: 0.0 if text == "-1" else time_limit(text)
+        "preemption.exempt_time", lambda text: 0.0 if text == "-1" else reading.time_limit(text)
     ),
 }
 
@@ -283,12 +272,12 @@ def _over_subscribe(text: str) -> Values:
     jobs = {"over_subscribe_jobs": int(match[2])} if match[2] else {}
     values = {"over_subscribe": match[1].lower(), **jobs}
     if match[1].upper() == "FORCE" and match[2] != "1":
-        raise NotModelled("jobs do not share processors", values)
+        raise reading.NotModelled("jobs do not share processors", values)
     return values
 
 
 def _priority(text: str) -> Values:
-    return {"priority_tier": count(text), "priority_job_factor": count(text)}
+    return {"priority_tier": reading.count(text), "priority_job_factor": reading.count(text)}
 
 
 #: By their names in small letters.
@@ -296,22 +285,23 @@ PARTITION_SETTINGS: dict[str, Callable[[str], Values]] = {
     "partitionname": _at("name", str),
     **_all_at(str, "nodes"),
     **_all_at(str.lower, "state"),
-    **_all_at(yes_no, "default lln exclusive_user req_resv root_only"),
-    **_all_at(time_limit, "max_time over_time_limit"),
-    **_all_at(finite_time, "default_time"),
-    **_all_at(count, "min_nodes priority_tier priority_job_factor def_cpu_per_gpu"),
-    **_all_at(limit, "max_nodes max_cpus_per_node"),
+    **_all_at(reading.yes_no, "default lln exclusive_user req_resv root_only"),
+    **_all_at(reading.time_limit, "max_time over_time_limit"),
+    **_all_at(reading.finite_time, "default_time"),
+    **_all_at(reading.count, "min_nodes priority_tier priority_job_factor def_cpu_per_gpu"),
+    **_all_at(reading.limit, "max_nodes max_cpus_per_node"),
     "priority": _priority,
     "oversubscribe": _over_subscribe,
     "shared": _over_subscribe,
     **_all_at(preempt_mode, "preempt_mode"),
-    **_all_at(seconds, "grace_time"),
+    **_all_at(reading.seconds, "grace_time"),
     **_all_at(lambda text: "" if text.upper() == "N/A" else text, "qos"),
-    **_all_at(names, "allow_accounts deny_accounts allow_qos deny_qos"),
+    **_all_at(reading.names, "allow_accounts deny_accounts allow_qos deny_qos"),
     **_all_at(
-        memory_limit, "def_mem_per_cpu def_mem_per_node def_mem_per_gpu max_mem_per_cpu max_mem_per_node"
+        reading.memory_limit,
+        "def_mem_per_cpu def_mem_per_node def_mem_per_gpu max_mem_per_cpu max_mem_per_node",
     ),
-    **_all_at(weights, "tres_billing_weights"),
+    **_all_at(reading.weights, "tres_billing_weights"),
 }
 
 #: These may shape schedules.

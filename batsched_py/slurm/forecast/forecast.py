@@ -14,18 +14,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batsched_py.analysis.pages import (
-    Axis,
-    Figure,
-    Layer,
-    Point,
-    figure,
-    section,
-    table,
-    tiles,
-    time_text,
-    write_figures_page,
-)
+from batsched_py.analysis import pages
 from batsched_py.api.simulate import simulate
 from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
@@ -351,7 +340,7 @@ def write_forecast_page(path: str | Path, found: Forecast) -> None:
         )
     if found.misplaced:
         note += f" {found.misplaced} running jobs do not fit on their nodes, as it seems."
-    shown = tiles(
+    shown = pages.tiles(
         [
             ("waiting", f"{len(found.jobs):,}", ""),
             ("running", f"{found.running:,}", ""),
@@ -365,14 +354,18 @@ def write_forecast_page(path: str | Path, found: Forecast) -> None:
         before = next(job for job in found.jobs if job.id == found.instead.id)
         rows = [["as it is", *_escaped(before, found)], ["instead", *_escaped(found.instead, found)]]
         sections.append(
-            section(f"Job {html.escape(found.instead.id)}", "", table("", heads, rows), layout="wide")
+            pages.section(
+                f"Job {html.escape(found.instead.id)}", "", pages.table("", heads, rows), layout="wide"
+            )
         )
     rows = [[html.escape(job.id), *_escaped(job, found)] for job in found.jobs]
     sections += [
-        section("Starts", "", figure("Waiting jobs that have started", "starts"), layout="wide"),
-        section("Jobs", "Those that start first come first.", table("", heads, rows), layout="wide"),
+        pages.section("Starts", "", pages.figure("Waiting jobs that have started", "starts"), layout="wide"),
+        pages.section(
+            "Jobs", "Those that start first come first.", pages.table("", heads, rows), layout="wide"
+        ),
     ]
-    write_figures_page(path, title, header, "".join(sections), {"starts": _starts(found)})
+    pages.write_figures_page(path, title, header, "".join(sections), {"starts": _starts(found)})
 
 
 def forecast_heads(found: Forecast) -> list[str]:
@@ -390,7 +383,7 @@ def forecast_cells(job: Expected, found: Forecast) -> list[str]:
         job.partition,
         f"{job.nodes}",
         f"{job.cpus}",
-        "none" if job.time_limit == inf else time_text(job.time_limit),
+        "none" if job.time_limit == inf else pages.time_text(job.time_limit),
         f"{job.priority}",
         _in(start.by_limits),
         *likely,
@@ -402,24 +395,24 @@ def _escaped(job: Expected, found: Forecast) -> list[str]:
 
 
 def _in(seconds: float | None) -> str:
-    return "?" if seconds is None else time_text(seconds)
+    return "?" if seconds is None else pages.time_text(seconds)
 
 
-def _starts(found: Forecast) -> Figure | None:
+def _starts(found: Forecast) -> pages.Figure | None:
     layers = []
     for place, (name, field) in enumerate((("by limits", "by_limits"), ("likely", "median"))):
         times = sorted(time for job in found.jobs if (time := getattr(job.start, field)) is not None)
         points = [
-            Point(time, number, time_text(time), f"{name}: {number} jobs have started")
+            pages.Point(time, number, pages.time_text(time), f"{name}: {number} jobs have started")
             for number, time in enumerate(times, start=1)
         ]
         if points:
-            layers.append(Layer("steps", points, place, name))
+            layers.append(pages.Layer("steps", points, place, name))
     if not layers:
         return None
-    last = max(mark.x for layer in layers for mark in layer.marks if isinstance(mark, Point))
-    return Figure(
-        Axis("time from now", "s", ends=(0, max(last, 60.0))),
-        Axis("jobs", ends=(0, max(len(found.jobs), 1))),
+    last = max(mark.x for layer in layers for mark in layer.marks if isinstance(mark, pages.Point))
+    return pages.Figure(
+        pages.Axis("time from now", "s", ends=(0, max(last, 60.0))),
+        pages.Axis("jobs", ends=(0, max(len(found.jobs), 1))),
         layers,
     )
