@@ -26,8 +26,6 @@ class Workloads(Struct, frozen=True, kw_only=True):
 
     table: ClassVar[str] = "logs"
 
-    table: ClassVar[str] = "logs"
-
     files: Annotated[
         tuple[str, ...],
         Option(
@@ -110,8 +108,6 @@ class Machine(Struct, frozen=True, kw_only=True):
 
     table: ClassVar[str] = "platforms"
 
-    table: ClassVar[str] = "platforms"
-
     file: Annotated[
         str | None,
         Option(
@@ -185,8 +181,6 @@ class Failures(Struct, frozen=True, kw_only=True):
 
     table: ClassVar[str] = "platforms"
 
-    table: ClassVar[str] = "platforms"
-
     failures: Annotated[
         Law | None,
         Option(
@@ -232,8 +226,6 @@ class OnFailure(Struct, frozen=True, kw_only=True):
 
     table: ClassVar[str] = "schedulers"
 
-    table: ClassVar[str] = "schedulers"
-
     on_failure: Annotated[
         Literal["kill", "resubmit", "checkpoint"] | None,
         Option(
@@ -258,8 +250,6 @@ class OnFailure(Struct, frozen=True, kw_only=True):
 
 class OutsideFiles(Struct, frozen=True, kw_only=True):
     """What is known beforehand of what comes from outside."""
-
-    table: ClassVar[str] = "schedulers"
 
     table: ClassVar[str] = "schedulers"
 
@@ -323,8 +313,6 @@ class OutsideFiles(Struct, frozen=True, kw_only=True):
 
 class Scenario(Struct, frozen=True, kw_only=True):
     """What is simulated."""
-
-    table: ClassVar[str] = "platforms"
 
     table: ClassVar[str] = "platforms"
 
@@ -405,8 +393,6 @@ class Actors(Struct, frozen=True, kw_only=True):
 
     table: ClassVar[str] = "schedulers"
 
-    table: ClassVar[str] = "schedulers"
-
     scheduler: Annotated[
         Choice,
         Option(
@@ -464,8 +450,6 @@ class Actors(Struct, frozen=True, kw_only=True):
 
 class Experiment(Struct, frozen=True, kw_only=True):
     """A whole simulation: what ``batsched-py run`` runs."""
-
-    table: ClassVar[str] = "schedulers"
 
     table: ClassVar[str] = "schedulers"
 

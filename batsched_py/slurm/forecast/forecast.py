@@ -258,9 +258,7 @@ def _drawn(accuracy: Accuracy | None, seed: int) -> RunTime:
 def _start(name: str, by_limits: dict[str, float], drawn: Sequence[dict[str, float]]) -> Start:
     known = [starts[name] for starts in drawn if np.isfinite(starts.get(name, np.inf))]
     limit = by_limits.get(name, np.inf)
-    if not known:
-        return Start(by_limits=limit if np.isfinite(limit) else None)
-    early, median, late = np.quantile(known, (TAIL, 0.5, 1 - TAIL)).tolist()
+    early, median, late = np.quantile(known, (TAIL, 0.5, 1 - TAIL)).tolist() if known else (None,) * 3
     return Start(by_limits=limit if np.isfinite(limit) else None, median=median, early=early, late=late)
 
 

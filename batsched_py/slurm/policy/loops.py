@@ -12,6 +12,7 @@ time. So a job may start before others in the queue if it delays none of their p
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord, rank_of
@@ -84,17 +85,15 @@ def _due(state: State, now: int, started: Collection[str]) -> Iterator[WaitingRe
     """The jobs that the main loop looks at, as long as not too many were ``started`` in the meantime."""
     settings = state.configuration.scheduling
     most_started, depth = settings.sched_max_job_start, settings.partition_job_depth
-    looked_at_of: dict[str, int] = {}
+    looked_at_of = Counter[str]()
     for record in list(state.waiting):
         if record.eligible > now or (started and record.job.id in started):
             continue
         if most_started and len(started) >= most_started:
             return
-        if depth:
-            name = record.partition.name
-            looked_at_of[name] = looked_at_of.get(name, 0) + 1
-            if looked_at_of[name] > depth:
-                continue
+        looked_at_of[record.partition.name] += 1
+        if depth and looked_at_of[record.partition.name] > depth:
+            continue
         yield record
 
 
@@ -148,6 +147,12 @@ def _is_too_young(state: State, record: WaitingRecord, now: int) -> bool:
     )
 
 
+#: The settings by which jobs of a kind are counted.
+_COUNTED = (
+    "bf_job_part_count_reserve", "bf_max_job_user_part", "bf_max_job_part", "bf_max_job_assoc",
+    "bf_max_job_user",
+)  # fmt: skip
+
 #: Hears when a job is planned to start, and on which nodes.
 Planned = Callable[[WaitingRecord, int, int], None]
 
@@ -181,13 +186,7 @@ class Backfill:
             settings.bf_max_job_test,
             state.configuration.origin,
         )
-        self._counts_kinds = bool(
-            settings.bf_job_part_count_reserve
-            or settings.bf_max_job_user_part
-            or settings.bf_max_job_part
-            or settings.bf_max_job_assoc
-            or settings.bf_max_job_user
-        )
+        self._counts_kinds = any(getattr(settings, name) for name in _COUNTED)
         self._has_reservations = bool(state.reservations)
         self._plans_all = not (
             settings.bf_min_prio_reserve or settings.bf_min_age_reserve or settings.bf_job_part_count_reserve
@@ -197,7 +196,7 @@ class Backfill:
             self._has_reservations or not self._plans_all or planned is not None or cancel is not None
         )
         """Whether more must be known of each job than what it asks for."""
-        self._tested: dict[tuple[str, ...], int] = {}
+        self._tested = Counter[tuple[str, ...]]()
         self._takes_all = False
         """Whether all jobs in the queue are looked at."""
         self._seen: list[WaitingRecord] = []
@@ -212,8 +211,8 @@ class Backfill:
         self._started: set[str] = set()
         self._makes_way = False
         """Whether a job starts only after others have made way."""
-        self._nb_reserved: dict[str, int] = {}
-        self._planned_tasks: dict[str, int] = {}
+        self._nb_reserved = Counter[str]()
+        self._planned_tasks = Counter[str]()
         """How many tasks of each array have a planned start."""
 
     def run(self) -> None:
@@ -254,7 +253,7 @@ class Backfill:
                 continue
             if self._counts_kinds and self._are_enough(record):
                 continue
-            if record.array and self._planned_tasks.get(record.array, 0) >= most_tasks:
+            if record.array and self._planned_tasks[record.array] >= most_tasks:
                 continue
             yield record
             if record.array:
@@ -276,7 +275,7 @@ class Backfill:
             if start <= self._now:
                 self._start_now(record, share)
             elif record.array:
-                self._count_task(record)
+                self._planned_tasks[record.array] += 1
         self._is_over = self._is_over or is_full
         return True
 
@@ -333,18 +332,15 @@ class Backfill:
     def _are_enough(self, record: WaitingRecord) -> bool:
         """Whether enough jobs of the same kind were looked at; otherwise this one is counted."""
         settings, user, partition = self._settings, record.job.user or "", record.partition.name
-        tested = self._tested
         kinds = [
             (("user and partition", user, partition), settings.bf_max_job_user_part),
             (("partition", partition), settings.bf_max_job_part),
             (("association", record.fields.account, user), settings.bf_max_job_assoc),
             (("user", user), 0 if settings.bf_max_job_assoc else settings.bf_max_job_user),
         ]
-        counted = [(key, most) for key, most in kinds if most]
-        if any(tested.get(key, 0) >= most for key, most in counted):
+        if any(most and self._tested[key] >= most for key, most in kinds):
             return True
-        for key, _ in counted:
-            tested[key] = tested.get(key, 0) + 1
+        self._tested.update(key for key, most in kinds if most)
         return False
 
     def _look_at_next(self, records: Iterator[WaitingRecord]) -> bool:
@@ -413,23 +409,18 @@ class Backfill:
         """Keep nodes for a job that will start later, if there is room in the plan."""
         most = self._settings.bf_job_part_count_reserve
         if most:
-            count = self._nb_reserved.get(record.partition.name, 0)
-            if count >= most:
+            if self._nb_reserved[record.partition.name] >= most:
                 return
-            self._nb_reserved[record.partition.name] = count + 1
+            self._nb_reserved[record.partition.name] += 1
         self._kept_nodes |= share.nodes
         if self._planned is not None:
             self._planned(record, start, share.nodes)
         if record.array:
-            self._count_task(record)
+            self._planned_tasks[record.array] += 1
         if self._plan.is_full:
             self._is_over = True
         else:
             self._plan.keep(share, start, end)
-
-    def _count_task(self, record: WaitingRecord) -> None:
-        """One more task of an array has a planned start."""
-        self._planned_tasks[record.array] = self._planned_tasks.get(record.array, 0) + 1
 
     def _gets_no_plan(self, record: WaitingRecord) -> bool:
         """Whether a job is only tried for a start now."""
@@ -439,4 +430,4 @@ class Backfill:
         if settings.bf_min_age_reserve and self._now - record.eligible < settings.bf_min_age_reserve:
             return True
         most = settings.bf_job_part_count_reserve
-        return bool(most) and self._nb_reserved.get(record.partition.name, 0) >= most
+        return bool(most) and self._nb_reserved[record.partition.name] >= most

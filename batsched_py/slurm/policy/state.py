@@ -10,6 +10,8 @@ from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf
 
+from msgspec import Struct
+
 from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.slurm.policy.future import Future
@@ -144,24 +146,22 @@ MOST_MOVES = 10
 """So often a start is put off to the end of a reservation of all nodes, before Slurm gives up."""
 
 
-class Reserved:
+class Reserved(Struct, frozen=True):
     """A reservation with its nodes."""
 
-    __slots__ = ("end", "nodes", "settings", "start")
-
-    def __init__(self, settings: Reservation, nodes: int) -> None:
-        self.settings = settings
-        self.nodes = nodes
-        self.start, self.end = settings.start, settings.end
+    settings: Reservation
+    nodes: int
 
     def is_for(self, record: WaitingRecord) -> bool:
         """Whether a job may use it."""
-        settings, user = self.settings, record.job.user or ""
-        if f"-{user}" in settings.users or (
-            record.fields.account and f"-{record.fields.account}" in settings.accounts
-        ):
+        settings, user, account = self.settings, record.job.user or "", record.fields.account
+        if f"-{user}" in settings.users or (account and f"-{account}" in settings.accounts):
             return False
-        return user in settings.users or record.fields.account in settings.accounts
+        return user in settings.users or account in settings.accounts
+
+    def overlaps(self, start: int, length: int) -> bool:
+        """Whether it is at some time of a span."""
+        return self.settings.start < start + length and self.settings.end > start
 
 
 class Reservations:
@@ -169,7 +169,10 @@ class Reservations:
 
     def __init__(self, settings: Sequence[Reservation], machine: Machine) -> None:
         self._machine = machine
-        self.all = [Reserved(each, _nodes(each, machine)) for each in settings]
+        self.all = [
+            Reserved(each, machine.all if each.nodes.upper() == "ALL" else machine.named(expand(each.nodes)))
+            for each in settings
+        ]
 
     def __bool__(self) -> bool:
         return bool(self.all)
@@ -188,15 +191,11 @@ class Reservations:
         for _ in range(MOST_MOVES + 1):
             nodes, overlaps, moved = self._machine.all, False, None
             for reserved in self.all:
-                if (
-                    reserved.settings.created > now
-                    or reserved.start >= start + length
-                    or reserved.end <= start
-                ):
+                if reserved.settings.created > now or not reserved.overlaps(start, length):
                     continue
                 part = record.partition.nodes
                 if "maint" in reserved.settings.flags and part & ~reserved.nodes == 0:
-                    moved = reserved.end
+                    moved = reserved.settings.end
                     break
                 nodes &= ~reserved.nodes
                 overlaps = overlaps or bool(part & reserved.nodes)
@@ -212,7 +211,7 @@ class Reservations:
         for reserved in self.all:
             if reserved.settings.name != record.fields.reservation:
                 continue
-            if not reserved.is_for(record) or not reserved.start <= start <= reserved.end:
+            if not reserved.is_for(record) or not reserved.settings.start <= start <= reserved.settings.end:
                 return None
             nodes, overlaps = reserved.nodes, False
             for other in self.all:
@@ -220,7 +219,7 @@ class Reservations:
                     continue
                 if "overlap" in reserved.settings.flags and "maint" not in other.settings.flags:
                     continue
-                if other.start < start + length and other.end > start and nodes & other.nodes:
+                if other.overlaps(start, length) and nodes & other.nodes:
                     nodes &= ~other.nodes
                     overlaps = True
             return nodes, start, overlaps
@@ -231,14 +230,8 @@ class Reservations:
 
         Time 0 is so far from the beginning of a step of the grid.
         """
-        ends = [reserved.end for reserved in self.all if time <= reserved.end]
+        ends = [each.settings.end for each in self.all if time <= each.settings.end]
         return -int(-(min(ends) + origin) // resolution) * resolution - origin if ends else 0
-
-
-def _nodes(settings: Reservation, machine: Machine) -> int:
-    if settings.nodes.upper() == "ALL":
-        return machine.all
-    return machine.named(expand(settings.nodes))
 
 
 class State:
