@@ -102,12 +102,10 @@ def validate(
     found = [*_rules(schedule, hosts, workloads, facts), *_outside(schedule, workloads, facts)]
     queued = job_rules.as_queued(schedule, workloads, facts.arrivals)
     nodes = Nodes.of(facts.machine)
-    if nodes is None:
-        found += _promises(queued, hosts, policy)
-    else:
-        requests = requests_of(workloads, schedule)
+    requests = {} if nodes is None else requests_of(workloads, schedule)
+    if nodes is not None:
         found += node_rules.node_rules(schedule, nodes, requests)
-        found += _promises_on_nodes(queued, nodes, requests, policy, facts.nodes)
+    found += _promises(queued, hosts, policy, nodes, requests, facts.nodes)
     return sorted(found, key=lambda violation: (violation.time, violation.rule, violation.jobs))
 
 
@@ -143,28 +141,24 @@ def _outside(schedule: pd.DataFrame, workloads: Sequence[Workload], facts: Facts
     yield from outside_rules.into_closures(schedule, facts.closures, workloads)
 
 
-def _promises(schedule: pd.DataFrame, hosts: int | None, policy: Policy | None) -> Iterator[Violation]:
-    match policy:
-        case None:
-            return
-        case "fcfs":
-            yield from promises.fcfs(promises.timeline(schedule))
-        case "easy" | "conservative" if hosts is None:
-            raise InputError(f"the promises of {policy} depend on the number of hosts; give it")
-        case "easy":
-            yield from promises.easy(promises.timeline(schedule), hosts)
-        case "conservative":
-            yield from promises.conservative(promises.timeline(schedule), hosts)
-
-
-def _promises_on_nodes(
-    schedule: pd.DataFrame, nodes: Nodes, requests: Requests, policy: Policy | None, choice: str
+def _promises(
+    schedule: pd.DataFrame,
+    hosts: int | None,
+    policy: Policy | None,
+    nodes: Nodes | None,
+    requests: Requests,
+    choice: str,
 ) -> Iterator[Violation]:
-    places = node_rules.Places(nodes, requests)
-    match policy:
-        case "fcfs":
-            yield from promises.fcfs(promises.timeline(schedule))
-        case "easy":
-            yield from node_rules.easy(promises.timeline(schedule), places)
-        case "conservative":
-            yield from node_rules.conservative(promises.timeline(schedule), places, choice)
+    if policy == "fcfs":
+        yield from promises.fcfs(promises.timeline(schedule))
+    elif policy is not None and hosts is None and nodes is None:
+        raise InputError(f"the promises of {policy} depend on the number of hosts; give it")
+    elif policy == "easy":
+        plain = promises.FreeHosts(hosts or 0)
+        room = plain if nodes is None else node_rules.FreeNodes(nodes.empty(), requests)
+        yield from promises.easy(promises.timeline(schedule), room)
+    elif policy == "conservative" and nodes is None:
+        yield from promises.conservative(promises.timeline(schedule), promises.HostPlan(hosts or 0))
+    elif policy == "conservative" and nodes is not None:
+        plan = node_rules.NodePlan(nodes, requests, choice)
+        yield from promises.conservative(promises.timeline(schedule), plan)

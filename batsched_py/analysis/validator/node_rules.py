@@ -1,29 +1,23 @@
-"""What a machine of nodes adds: rules for jobs that ask for more than hosts, and promises in every resource.
+"""What a machine of nodes adds: rules for jobs that ask for more than hosts, and what is free for promises.
 
 Like :mod:`~batsched_py.analysis.validator.rules`, the rules see a schedule with the columns ``id`` and
-``hosts``. See :mod:`~batsched_py.analysis.validator.promises` for what is promised, and for what is assumed.
+``hosts``. See :mod:`~batsched_py.analysis.validator.promises` for what is promised: here it is kept in every
+resource.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import reduce
 from math import inf
 
 import pandas as pd
 
 from batsched_py.analysis.schedule import INSTANT, SLACK, in_pieces, started
-from batsched_py.analysis.validator.nodes import (
-    Demand,
-    NodeForecast,
-    Nodes,
-    Place,
-    Requests,
-    Room,
-    Share,
-    shares_of,
-)
-from batsched_py.analysis.validator.promises import Life, Timeline, waiting_instants
+from batsched_py.analysis.validator.nodes import Demand, Nodes, Place, Requests, Room, Share, least, shares_of
+from batsched_py.analysis.validator.promises import Life
 from batsched_py.analysis.validator.rules import Violation
 from batsched_py.protocol.requests import Request, parse_features
 
@@ -154,147 +148,88 @@ def _amount_text(resource: str, count: int) -> str:
     return f"{count} kB of memory"
 
 
-class Places:
-    """What the jobs of a schedule ask of a machine, and where they were."""
+class FreeNodes:
+    """What is free of nodes; a job that no workload describes asks for cores alone."""
 
-    def __init__(self, machine: Nodes, requests: Requests) -> None:
-        self.machine = machine
+    def __init__(self, room: Room, requests: Requests) -> None:
+        self._room = room
         self._requests = requests
 
-    def demand(self, life: Life) -> Demand:
-        """What a job asks for; one that no workload describes asks for cores alone."""
-        return self.machine.demand(self._requests.get(life.id) or Request(life.size))
+    def copy(self) -> FreeNodes:
+        """One of its own."""
+        return FreeNodes(self._room.copy(), self._requests)
+
+    def change(self, life: Life, sign: int) -> None:
+        """A job takes what it had where it was (-1), or gives it back (1)."""
+        demand = self._demand(life)
+        self._room.change(demand, demand.place(self._room.machine.cores(life.hosts)), sign)
+
+    def holds(self, life: Life) -> bool:
+        """Whether a job would find a place."""
+        return self._room.holds(self._demand(life))
+
+    def told(self, life: Life) -> tuple[str, str]:
+        """Which resources it is about is not said."""
+        return ", but all that it asks for is free", "what it needs then"
+
+    def _demand(self, life: Life) -> Demand:
+        return self._room.machine.demand(self._requests.get(life.id) or Request(life.size))
+
+
+class NodePlan:
+    """What will be free from each time on, according to a plan that is made with a choice of nodes."""
+
+    def __init__(self, machine: Nodes, requests: Requests, choice: str) -> None:
+        self._machine = machine
+        self._requests = requests
+        self._choice = choice
+        self._times = [-inf]
+        self._rooms = [machine.empty()]
+
+    def same(self, time: float) -> float:
+        """A time without its last printed digit, which is not certain: equal times are to be equal again."""
+        return round(time, 5)
+
+    def forget(self, now: float) -> None:
+        """Forget what was before ``now``."""
+        past = bisect_right(self._times, now) - 1
+        del self._times[:past], self._rooms[:past]
+        self._times[0] = now
+
+    def earliest(self, now: float, life: Life) -> tuple[float, Place | None]:
+        """The earliest time from which there is one place for the walltime of a job, and that place."""
+        demand = self._demand(life)
+        for step, start in enumerate(self._times):
+            if not self._rooms[step].holds(demand):
+                continue
+            end = max(bisect_left(self._times, start + life.walltime), step + 1)
+            place = reduce(least, self._rooms[step:end]).place(demand, self._choice)
+            if place is not None:
+                return start, place
+        return inf, None
 
     def place(self, life: Life) -> Place:
         """Where a job was, and what it had there."""
-        return self.demand(life).place(self.machine.cores(life.hosts))
+        return self._demand(life).place(self._machine.cores(life.hosts))
 
-    def room(self, running: Sequence[Life]) -> Room:
-        """What is free while these jobs run."""
-        room = self.machine.empty()
-        for life in running:
-            room.change(self.demand(life), self.place(life), -1)
-        return room
+    def change(self, start: float, end: float, life: Life, place: Place, sign: int) -> None:
+        """A job has its place between two times (-1), or gives it back for this time (1)."""
+        start = max(start, self._times[0])
+        if start < end:
+            first, last = self._step(start), self._step(end) if end < inf else len(self._times)
+            for room in self._rooms[first:last]:
+                room.change(self._demand(life), place, sign)
+            for step in (last, first):
+                if 0 < step < len(self._times) and self._rooms[step].equals(self._rooms[step - 1]):
+                    del self._times[step], self._rooms[step]
 
+    def _step(self, time: float) -> int:
+        """The step that begins at a time, made if there is none."""
+        step = bisect_left(self._times, time)
+        if step == len(self._times) or self._times[step] != time:
+            self._times.insert(step, time)
+            self._rooms.insert(step, self._rooms[step - 1].copy())
+        return step
 
-def easy(timeline: Timeline, places: Places) -> Iterator[Violation]:
-    """EASY backfilling: no job delays the head of the queue, in any resource.
-
-    The head starts as soon as there is a place for it, and no later than at its first shadow time. Jobs that
-    overtake it end by its shadow time, by their walltimes, or leave a place for it.
-    """
-    idle, promised = set[Life](), set[Life]()
-    for waiting in waiting_instants(timeline):
-        now, head = waiting.instant.time, waiting.heads[0]
-        free = places.room(waiting.running)
-        if all(free.holds(places.demand(life)) for life in waiting.heads) and head not in idle:
-            idle.add(head)
-            text = f"job {head.id} at the head of the queue waits, but all that it asks for is free"
-            yield Violation("easy-idle", (head.id,), now, text)
-
-        overtaking = [life for life in waiting.instant.beginning if life.arrives > head.arrives]
-        if any(life.passing for life in waiting.instant.beginning):
-            overtaking = []
-        first_sight = len(waiting.heads) == 1 and head not in promised
-        if not overtaking and not first_sight:
-            continue
-        others = [life for life in waiting.running if life not in overtaking]
-        reservations = [_reservation(life, others, places, now) for life in waiting.heads]
-        beyond = [
-            _beyond(life, overtaking, places, now, *reservation)
-            for life, reservation in zip(waiting.heads, reservations, strict=True)
-        ]
-        shadow = reservations[0][0]
-        if all(beyond):
-            jobs = tuple(life.id for life in beyond[0])
-            text = (
-                f"job {', '.join(jobs)} overtakes {head.id}, but may run beyond its shadow time "
-                f"{shadow:.6f} on what it needs then"
-            )
-            yield Violation("easy-backfill", (*jobs, head.id), now, text)
-        if first_sight:
-            promised.add(head)
-            if head.start > shadow + SLACK:
-                text = f"job {head.id} starts at {head.start:.6f}, but its shadow time was {shadow:.6f}"
-                yield Violation("easy-reservation", (head.id,), now, text)
-
-
-def _reservation(head: Life, running: Sequence[Life], places: Places, now: float) -> tuple[float, Room]:
-    """The shadow time of a job, and what is free then."""
-    demand, room = places.demand(head), places.room(running)
-    shadow = now if room.holds(demand) else inf
-    for life in running:
-        if life.expected_end > shadow + SLACK:
-            break
-        room.change(places.demand(life), places.place(life), 1)
-        if shadow == inf and room.holds(demand):
-            shadow = life.expected_end
-    return shadow, room
-
-
-def _beyond(
-    head: Life, overtaking: Sequence[Life], places: Places, now: float, shadow: float, room: Room
-) -> list[Life]:
-    """The jobs that may run beyond the shadow time, if they leave no place for the job that waits."""
-    beyond = [life for life in overtaking if now + life.walltime > shadow + SLACK]
-    left = room.copy()
-    for life in beyond:
-        left.change(places.demand(life), places.place(life), -1)
-    return [] if left.holds(places.demand(head)) else beyond
-
-
-def conservative(timeline: Timeline, places: Places, choice: str) -> Iterator[Violation]:
-    """Conservative backfilling: every job starts no later than at the reservation it gets on arrival.
-
-    A reservation is a time and a place. The schedule does not show places that jobs gave up, so the plan is
-    made again, on an empty machine, with the choice of nodes that the scheduler had. When jobs have ended,
-    each waiting job in turn moves to an earlier time, if there is one, and keeps its place otherwise.
-    """
-    forecast = NodeForecast(places.machine)
-    reserved: dict[Life, tuple[float, Place | None]] = {}
-
-    def change(life: Life, start: float, end: float, place: Place | None, sign: int) -> None:
-        if place is not None:
-            forecast.change(_same(start), _same(end), places.demand(life), place, sign)
-
-    def reserve(life: Life, before: tuple[float, Place | None] | None = None) -> None:
-        found = forecast.earliest(places.demand(life), life.walltime, choice) or (inf, None)
-        reserved[life] = found if before is None or found[0] < before[0] else before
-        start, place = reserved[life]
-        change(life, start, start + life.walltime, place, -1)
-
-    def release(life: Life) -> tuple[float, Place | None]:
-        start, place = reserved.pop(life)
-        change(life, start, start + life.walltime, place, 1)
-        return start, place
-
-    for instant in timeline.instants:
-        now = instant.time
-        forecast.forget(_same(now))
-        for life in instant.leaving:
-            change(life, now, life.expected_end, places.place(life), 1)
-        ended, arriving, beginning = bool(instant.leaving), instant.arriving, instant.beginning
-        while ended or arriving or beginning:
-            if ended:
-                for life in list(reserved):
-                    reserve(life, release(life))
-            for life in arriving:
-                reserve(life)
-                if _same(life.start) > reserved[life][0] + SLACK:
-                    text = (
-                        f"job {life.id} starts at {life.start:.6f}, "
-                        f"but its reservation was for {reserved[life][0]:.6f}"
-                    )
-                    yield Violation("conservative-reservation", (life.id,), now, text)
-            due = [life for life in beginning if reserved[life][0] <= _same(now) + SLACK] or beginning
-            for life in due:
-                release(life)
-                if not life.passing:
-                    change(life, now, life.expected_end, places.place(life), -1)
-            ended = any(life.passing for life in due)
-            arriving, beginning = [], [life for life in beginning if life not in due]
-
-
-def _same(time: float) -> float:
-    """A time without its last printed digit, which is not certain: equal times are to be equal again."""
-    return round(time, 5)
+    def _demand(self, life: Life) -> Demand:
+        return self._machine.demand(self._requests.get(life.id) or Request(life.size))

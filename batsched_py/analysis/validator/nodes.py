@@ -5,10 +5,7 @@ It is written from ``docs/machines.md`` and shares no code with the simulator, w
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import reduce
-from math import inf
 from typing import Final
 
 import numpy as np
@@ -297,51 +294,7 @@ def _dealt(capacities: Mapping[int, int], request: Request) -> dict[int, int]:
     return {node: count for node, count in tasks.items() if count}
 
 
-class NodeForecast:
-    """What will be free from each time on, according to a plan."""
-
-    def __init__(self, machine: Nodes) -> None:
-        self._times = [-inf]
-        self._rooms = [machine.empty()]
-
-    def forget(self, now: float) -> None:
-        """Forget what was before ``now``."""
-        past = bisect_right(self._times, now) - 1
-        del self._times[:past], self._rooms[:past]
-        self._times[0] = now
-
-    def earliest(self, demand: Demand, duration: float, choice: str) -> tuple[float, Place] | None:
-        """The earliest time from which there is one place for so long, and that place."""
-        for step, start in enumerate(self._times):
-            if not self._rooms[step].holds(demand):
-                continue
-            end = max(bisect_left(self._times, start + duration), step + 1)
-            place = reduce(_least, self._rooms[step:end]).place(demand, choice)
-            if place is not None:
-                return start, place
-        return None
-
-    def change(self, start: float, end: float, demand: Demand, place: Place, sign: int) -> None:
-        """A job has its place between two times (-1), or gives it back for this time (1)."""
-        start = max(start, self._times[0])
-        if start < end:
-            first, last = self._step(start), self._step(end) if end < inf else len(self._times)
-            for room in self._rooms[first:last]:
-                room.change(demand, place, sign)
-            for step in (last, first):
-                if 0 < step < len(self._times) and self._rooms[step].equals(self._rooms[step - 1]):
-                    del self._times[step], self._rooms[step]
-
-    def _step(self, time: float) -> int:
-        """The step that begins at a time, made if there is none."""
-        step = bisect_left(self._times, time)
-        if step == len(self._times) or self._times[step] != time:
-            self._times.insert(step, time)
-            self._rooms.insert(step, self._rooms[step - 1].copy())
-        return step
-
-
-def _least(one: Room, other: Room) -> Room:
+def least(one: Room, other: Room) -> Room:
     """What is free in both."""
     licences = {name: min(count, other.licences[name]) for name, count in one.licences.items()}
     return Room(one.machine, np.minimum(one.amounts, other.amounts), licences)

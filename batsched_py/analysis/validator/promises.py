@@ -1,5 +1,6 @@
-"""A schedule as the sequence of instants at which a scheduler could decide.
+"""What policies promise, checked on a schedule as the sequence of instants at which they could decide.
 
+The promises are about machines of any kind, which tell what is free and make plans.
 Whether two printed times are the same is decided here only: times that differ by less than the printing
 error are one instant, and from then on instants are compared by their number.
 """
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from math import inf
 from operator import attrgetter
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -21,6 +23,9 @@ from batsched_py.analysis.schedule import INSTANT, SLACK, started
 from batsched_py.analysis.validator.rules import Violation
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
+
+#: A place for a job on a machine.
+P = TypeVar("P")
 
 
 @dataclass(slots=True, eq=False)
@@ -119,8 +124,67 @@ def _numbers(firsts: np.ndarray, times: np.ndarray) -> list[int]:
     return (np.searchsorted(firsts, times, side="right") - 1).tolist()
 
 
-class Forecast:
-    """A step function of time: the number of free hosts.
+class Room(Protocol):
+    """What is free at a moment."""
+
+    def copy(self) -> Self:
+        """One of its own."""
+
+    def change(self, life: Life, sign: int) -> None:
+        """A job takes what it was given (-1), or gives it back (1)."""
+
+    def holds(self, life: Life) -> bool:
+        """Whether a job would find a place."""
+
+    def told(self, life: Life) -> tuple[str, str]:
+        """What a job waits for although it is free, and what others may not take of it, in words."""
+
+
+class FreeHosts:
+    """A number of free hosts."""
+
+    def __init__(self, hosts: int) -> None:
+        self._free = hosts
+
+    def copy(self) -> FreeHosts:
+        """One of its own."""
+        return FreeHosts(self._free)
+
+    def change(self, life: Life, sign: int) -> None:
+        """A job takes its hosts (-1), or gives them back (1)."""
+        self._free += sign * life.held
+
+    def holds(self, life: Life) -> bool:
+        """Whether there are as many as a job asks for."""
+        return life.size <= self._free
+
+    def told(self, life: Life) -> tuple[str, str]:
+        """How many a job waits for, and how many it leaves."""
+        waits = f" for {life.size} hosts, but {self._free} are free"
+        return waits, f"more than the {self._free - life.size} hosts that are extra then"
+
+
+class Plan(Protocol[P]):
+    """Who will have which place when; what is not planned is free."""
+
+    def same(self, time: float) -> float:
+        """A time of a schedule, as the plan has it."""
+
+    def forget(self, now: float) -> None:
+        """Forget what was before ``now``."""
+
+    def earliest(self, now: float, life: Life) -> tuple[float, P | None]:
+        """The earliest time from which there is a place for a job for its walltime; infinite if never."""
+
+    def place(self, life: Life) -> P:
+        """Where a job was."""
+
+    def change(self, start: float, end: float, life: Life, place: P, sign: int) -> None:
+        """A job has a place between two times (-1), or gives it back for this time (1)."""
+
+
+class HostPlan:
+    """The number of free hosts as a step function of time.
 
     It may be negative for a moment, because its times come from a file that rounds them.
     """
@@ -134,14 +198,22 @@ class Forecast:
         past = bisect_right(self._times, now) - 1
         del self._times[:past], self._free[:past]
 
-    def take(self, start: float, end: float, count: int) -> None:
-        """Make ``count`` fewer hosts free from ``start`` until ``end``."""
+    def same(self, time: float) -> float:
+        """A time of a schedule, as the plan has it."""
+        return time
+
+    def place(self, life: Life) -> int:
+        """How many hosts a job had."""
+        return life.held
+
+    def change(self, start: float, end: float, life: Life, place: int, sign: int) -> None:
+        """So many hosts are taken between two times (-1), or given back for this time (1)."""
         if not self._times[0] < end or not start < end:
             return
         first = self._step(max(start, self._times[0]))
         last = self._step(end) if end < inf else len(self._times)
         for step in range(first, last):
-            self._free[step] -= count
+            self._free[step] += sign * place
         for step in (last, first):
             if 0 < step < len(self._times) and self._free[step] == self._free[step - 1]:
                 del self._times[step], self._free[step]
@@ -154,8 +226,8 @@ class Forecast:
             self._free.insert(step, self._free[step - 1])
         return step
 
-    def earliest(self, now: float, count: int, duration: float) -> float:
-        """The earliest time from which ``count`` hosts are free for so long, infinite if there is none.
+    def earliest(self, now: float, life: Life) -> tuple[float, int]:
+        """The earliest time from which a job has its hosts for its walltime, infinite if there is none.
 
         A step that is shorter than the printing error is ignored.
         """
@@ -163,11 +235,11 @@ class Forecast:
         start = now
         for step in range(bisect_right(times, now), len(times) + 1):
             step_end = times[step] if step < len(times) else inf
-            if free[step - 1] < count and step_end - max(start, times[step - 1]) > SLACK:
+            if free[step - 1] < life.size and step_end - max(start, times[step - 1]) > SLACK:
                 start = step_end
-            elif step_end >= start + duration - SLACK:
+            elif step_end >= start + life.walltime - SLACK:
                 break
-        return start
+        return start, life.size
 
 
 def fcfs(timeline: Timeline) -> Iterator[Violation]:
@@ -185,14 +257,14 @@ def fcfs(timeline: Timeline) -> Iterator[Violation]:
             last = life
 
 
-def easy(timeline: Timeline, hosts: int) -> Iterator[Violation]:
-    """EASY backfilling: no job delays the head of the queue.
+def easy(timeline: Timeline, empty: Room) -> Iterator[Violation]:
+    """EASY backfilling on a machine, of which all is free at first: no job delays the head of the queue.
 
     * The head starts as soon as it fits.
     * It starts no later than at the shadow time that it had when it became the head: the earliest time at
-      which, by the walltimes of the running jobs, enough hosts are free.
-    * A job that overtakes the head ends by the head's shadow time, by its walltime, or takes hosts that the
-      head will not need then.
+      which, by the walltimes of the running jobs, there is a place for it.
+    * A job that overtakes the head ends by the head's shadow time, by its walltime, or leaves a place for the
+      head then.
 
     The order of jobs that were submitted at the same instant is not in the file. As long as the head may be
     one of several jobs, a violation counts only if it is one for each of them. At an instant at which a job
@@ -200,12 +272,11 @@ def easy(timeline: Timeline, hosts: int) -> Iterator[Violation]:
     overtaking is not checked there.
     """
     idle, promised = set[Life](), set[Life]()
-    for waiting in waiting_instants(timeline):
-        now, head = waiting.instant.time, waiting.heads[0]
-        free = hosts - sum(life.held for life in waiting.running)
-        if max(life.size for life in waiting.heads) <= free and head not in idle:
+    for waiting in _waiting_instants(timeline, empty):
+        now, head, room = waiting.instant.time, waiting.heads[0], waiting.room
+        if head not in idle and all(room.holds(life) for life in waiting.heads):
             idle.add(head)
-            text = f"job {head.id} at the head of the queue waits for {head.size} hosts, but {free} are free"
+            text = f"job {head.id} at the head of the queue waits{room.told(head)[0]}"
             yield Violation("easy-idle", (head.id,), now, text)
 
         overtaking = [life for life in waiting.instant.beginning if life.arrives > head.arrives]
@@ -214,16 +285,19 @@ def easy(timeline: Timeline, hosts: int) -> Iterator[Violation]:
         first_sight = len(waiting.heads) == 1 and head not in promised
         if not overtaking and not first_sight:
             continue
-        others = [life for life in waiting.running if life not in overtaking]
-        reservations = [_reservation(life.size, others, hosts, now) for life in waiting.heads]
-        shadow, extra = reservations[0]
-        if all(_beyond(overtaking, now, *reservation) for reservation in reservations):
-            beyond = tuple(life.id for life in _beyond(overtaking, now, shadow, extra))
+        reservations = [_reservation(life, waiting, overtaking) for life in waiting.heads]
+        shadow, then = reservations[0]
+        beyond = [
+            _beyond(life, overtaking, now, *reservation)
+            for life, reservation in zip(waiting.heads, reservations, strict=True)
+        ]
+        if all(beyond):
+            jobs = tuple(life.id for life in beyond[0])
             text = (
-                f"job {', '.join(beyond)} overtakes {head.id}, but may run beyond its shadow time "
-                f"{shadow:.6f} on more than the {extra} hosts that are extra then"
+                f"job {', '.join(jobs)} overtakes {head.id}, but may run beyond its shadow time "
+                f"{shadow:.6f} on {then.told(head)[1]}"
             )
-            yield Violation("easy-backfill", (*beyond, head.id), now, text)
+            yield Violation("easy-backfill", (*jobs, head.id), now, text)
         if first_sight:
             promised.add(head)
             if head.start > shadow + SLACK:
@@ -232,7 +306,7 @@ def easy(timeline: Timeline, hosts: int) -> Iterator[Violation]:
 
 
 @dataclass(slots=True)
-class Waiting:
+class _Waiting:
     """An instant after which jobs are left in the queue."""
 
     instant: Instant
@@ -240,18 +314,22 @@ class Waiting:
     """Those of them that were submitted first."""
     running: list[Life]
     """By their expected ends."""
+    room: Room
+    """What is free."""
 
 
-def waiting_instants(timeline: Timeline) -> Iterator[Waiting]:
+def _waiting_instants(timeline: Timeline, room: Room) -> Iterator[_Waiting]:
     """The instants after which jobs wait, one after another."""
     queue, first, expected_end = timeline.lives, 0, attrgetter("expected_end")
     running: list[Life] = []
     for number, instant in enumerate(timeline.instants):
         for life in instant.leaving:
             del running[running.index(life, bisect_left(running, life.expected_end, key=expected_end))]
+            room.change(life, 1)
         for life in instant.beginning:
             if not life.passing:
                 insort(running, life, key=expected_end)
+                room.change(life, -1)
         while first < len(queue) and queue[first].begins <= number:
             first += 1
         heads, last = [], first
@@ -260,73 +338,83 @@ def waiting_instants(timeline: Timeline) -> Iterator[Waiting]:
                 heads.append(queue[last])
             last += 1
         if heads:
-            yield Waiting(instant, heads, running)
+            yield _Waiting(instant, heads, running, room)
 
 
-def _reservation(size: int, running: Sequence[Life], hosts: int, now: float) -> tuple[float, int]:
-    """The shadow time of a job of this size, and how many hosts are free then beyond its need."""
-    free = hosts - sum(life.held for life in running)
-    shadow = now if free >= size else inf
-    for life in running:
+def _reservation(head: Life, waiting: _Waiting, overtaking: Sequence[Life]) -> tuple[float, Room]:
+    """The shadow time of a job without those that overtake it, and what is free then."""
+    room = waiting.room.copy()
+    for life in overtaking:
+        room.change(life, 1)
+    shadow = waiting.instant.time if room.holds(head) else inf
+    for life in waiting.running:
         if life.expected_end > shadow + SLACK:
             break
-        free += life.held
-        if free >= size:
-            shadow = min(shadow, life.expected_end)
-    return shadow, free - size
+        if life not in overtaking:
+            room.change(life, 1)
+            if shadow == inf and room.holds(head):
+                shadow = life.expected_end
+    return shadow, room
 
 
-def _beyond(overtaking: Sequence[Life], now: float, shadow: float, extra: int) -> list[Life]:
-    """The jobs that may run beyond the shadow time, if they take more hosts than the extra ones."""
+def _beyond(head: Life, overtaking: Sequence[Life], now: float, shadow: float, room: Room) -> list[Life]:
+    """The jobs that may run beyond the shadow time, if they leave no place for the head then."""
     beyond = [life for life in overtaking if now + life.walltime > shadow + SLACK]
-    return beyond if sum(life.held for life in beyond) > extra else []
+    left = room.copy()
+    for life in beyond:
+        left.change(life, -1)
+    return [] if left.holds(head) else beyond
 
 
-def conservative(timeline: Timeline, hosts: int) -> Iterator[Violation]:
+def conservative(timeline: Timeline, plan: Plan[P]) -> Iterator[Violation]:
     """Conservative backfilling: every job starts no later than at the reservation it gets on arrival.
 
-    A reservation is the earliest time from which the job fits beside the running jobs and the reservations
-    of all jobs that wait already, for as long as their walltimes last. When jobs have ended, each waiting
-    job in the order of submission gives up its reservation for the earliest one that the others leave.
-    Jobs that were submitted at the same instant are assumed to be in the order in which Batsim submits them,
-    that of their identifiers as text.
+    A reservation is the earliest time from which there is a place for the job beside the running jobs and the
+    reservations of all jobs that wait already, for as long as their walltimes last, and that place. When jobs
+    have ended, each waiting job in the order of submission moves to an earlier time, if the others leave one,
+    and keeps its place otherwise. The schedule does not show places that jobs gave up, so the plan is made
+    again, on an empty machine. Jobs that were submitted at the same instant are assumed to be in the order in
+    which Batsim submits them, that of their identifiers as text.
     """
-    forecast = Forecast(hosts)
-    reserved: dict[Life, float] = {}
+    same, reserved = plan.same, dict[Life, tuple[float, P | None]]()
 
-    def reserve(life: Life, now: float) -> None:
-        start = forecast.earliest(now, life.size, life.walltime)
-        forecast.take(start, start + life.walltime, life.size)
-        reserved[life] = start
+    def change(life: Life, start: float, end: float, place: P | None, sign: int) -> None:
+        if place is not None:
+            plan.change(same(start), same(end), life, place, sign)
 
-    def release(life: Life) -> None:
-        forecast.take(reserved[life], reserved[life] + life.walltime, -life.size)
+    def reserve(life: Life, now: float, before: tuple[float, P | None] = (inf, None)) -> None:
+        found = plan.earliest(now, life)
+        reserved[life] = start, place = found if found[0] < before[0] else before
+        change(life, start, start + life.walltime, place, -1)
+
+    def release(life: Life) -> tuple[float, P | None]:
+        start, place = reserved.pop(life)
+        change(life, start, start + life.walltime, place, 1)
+        return start, place
 
     for instant in timeline.instants:
-        now = instant.time
-        forecast.forget(now)
+        now = same(instant.time)
+        plan.forget(now)
         for life in instant.leaving:
-            forecast.take(now, life.expected_end, -life.held)
+            change(life, now, life.expected_end, plan.place(life), 1)
         ended, arriving, beginning = bool(instant.leaving), instant.arriving, instant.beginning
         while ended or arriving or beginning:
             if ended:
-                for life in reserved:
-                    release(life)
-                    reserve(life, now)
+                for life in list(reserved):
+                    reserve(life, now, release(life))
             for life in arriving:
                 reserve(life, now)
-                if life.start > reserved[life] + SLACK:
+                if same(life.start) > reserved[life][0] + SLACK:
                     text = (
                         f"job {life.id} starts at {life.start:.6f}, "
-                        f"but its reservation was for {reserved[life]:.6f}"
+                        f"but its reservation was for {reserved[life][0]:.6f}"
                     )
-                    yield Violation("conservative-reservation", (life.id,), now, text)
-            due = [life for life in beginning if reserved[life] <= now + SLACK] or beginning
+                    yield Violation("conservative-reservation", (life.id,), instant.time, text)
+            due = [life for life in beginning if reserved[life][0] <= now + SLACK] or beginning
             for life in due:
                 release(life)
-                del reserved[life]
                 if not life.passing:
-                    forecast.take(now, life.expected_end, life.held)
+                    change(life, now, life.expected_end, plan.place(life), -1)
             ended = any(life.passing for life in due)
             arriving, beginning = [], [life for life in beginning if life not in due]
 
