@@ -56,7 +56,9 @@ class RawPeer:
     def take(self, size: int) -> bytes:
         """The next bytes, so many of them."""
         taken = b""
-        while len(taken) < size and (piece := self.connection.recv(size - len(taken))):
+        while len(taken) < size:
+            piece = self.connection.recv(size - len(taken))
+            assert piece, "the other side has closed the connection"
             taken += piece
         return taken
 
