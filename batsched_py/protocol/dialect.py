@@ -204,18 +204,13 @@ class EventTable:
         shape: Any = msgspec.defstruct(event.__name__, fields, bases=(base,), **settings)
         self.add(kind, event)(shape)
 
-    def shape_of(self, event: Event) -> type[Shape]:
-        """The shape of an event that is to be written."""
-        entry = self._entries.get(type(event))
-        if entry is None:
-            raise ProtocolError(f"{type(event).__name__} cannot be said in this dialect")
-        return entry
-
     def spell(self, event: Event) -> Any:
         """An event as a JSON object: its ``timestamp``, ``type`` and ``data``, with the dialect's names."""
         if isinstance(event, Unknown):
             return self._spelled(event.time, event.type, event.data)
-        shape = self.shape_of(event)
+        shape = self._entries.get(type(event))
+        if shape is None:
+            raise ProtocolError(f"{type(event).__name__} cannot be said in this dialect")
         data = shape.write(event)
         if event.extra:
             data = msgspec.to_builtins(data) | event.extra

@@ -159,10 +159,7 @@ def to_tick(time: float) -> float:
 
 def as_told(job: Job) -> Job:
     """The job as messages contain it: its times rounded to ticks."""
-    submission, walltime = job.submission_time, job.walltime
-    if submission.is_integer() and walltime.is_integer():
-        return job
-    submission, walltime = to_tick(submission), to_tick(walltime) if job.has_walltime else walltime
+    submission, walltime = to_tick(job.submission_time), to_tick(job.walltime)
     if submission == job.submission_time and walltime == job.walltime:
         return job
     return structs.replace(job, submission_time=submission, walltime=walltime)

@@ -35,15 +35,6 @@ DECISIONS = EventTable()
 Fields = dict[str, Any]
 
 
-class Printed(Shape):
-    """The shape of an event that is frequent enough to print its data with six decimals directly."""
-
-    @classmethod
-    def print(cls, event: Any) -> str:
-        """The JSON text of what :meth:`write` gives."""
-        raise NotImplementedError
-
-
 class _Nothing(Shape):
     """An event that says nothing but its type and time."""
 
@@ -163,7 +154,7 @@ HAPPENINGS.add_plain("SIMULATION_ENDS", ev.SimulationEnds)
 
 
 @HAPPENINGS.add("JOB_SUBMITTED", ev.JobSubmitted)
-class _JobSubmitted(Printed, omit_defaults=True):
+class _JobSubmitted(Shape, omit_defaults=True):
     job_id: str
     job: Fields | None = None
     profile: Fields | None = None
@@ -178,14 +169,9 @@ class _JobSubmitted(Printed, omit_defaults=True):
     def write(cls, e: ev.JobSubmitted) -> Any:
         return cls(e.job.id, job_to_json(e.job), None if e.profile is None else profile_to_json(e.profile))
 
-    @classmethod
-    def print(cls, e: ev.JobSubmitted) -> str:
-        profile = "" if e.profile is None else f',"profile":{six_decimals(profile_to_json(e.profile))}'
-        return f'{{"job_id":{quote(e.job.id)},"job":{print_job(e.job)}{profile}}}'
-
 
 @HAPPENINGS.add("JOB_COMPLETED", ev.JobCompleted)
-class _JobCompleted(Printed):
+class _JobCompleted(Shape):
     job_id: str
     job_state: JobState
     return_code: int = 0
@@ -197,13 +183,6 @@ class _JobCompleted(Printed):
     @classmethod
     def write(cls, e: ev.JobCompleted) -> Any:
         return cls(e.job_id, e.state, e.return_code, str(e.hosts))
-
-    @classmethod
-    def print(cls, e: ev.JobCompleted) -> str:
-        return (
-            f'{{"job_id":{quote(e.job_id)},"job_state":"{e.state}",'
-            f'"return_code":{e.return_code},"alloc":"{e.hosts}"}}'
-        )
 
 
 class _Progress(Struct, omit_defaults=True):
@@ -444,12 +423,29 @@ class Batsim4Codec:
 
 def _print(event: ev.Event) -> str:
     """The text of an event of Batsim; frequent events have a faster way."""
-    if not event.extra and not isinstance(event, ev.Unknown):
-        shape = HAPPENINGS.shape_of(event)
-        if issubclass(shape, Printed):
-            time = six_decimals(event.time)
-            return f'{{"timestamp":{time},"type":"{shape.kind}","data":{shape.print(event)}}}'
-    return six_decimals(msgspec.to_builtins(HAPPENINGS.spell(event)))
+    kind, printed = _PRINTED.get(type(event), ("", None))
+    if printed is None or event.extra:
+        return six_decimals(msgspec.to_builtins(HAPPENINGS.spell(event)))
+    return f'{{"timestamp":{six_decimals(event.time)},"type":"{kind}","data":{printed(event)}}}'
+
+
+def _print_submitted(e: ev.JobSubmitted) -> str:
+    profile = "" if e.profile is None else f',"profile":{six_decimals(profile_to_json(e.profile))}'
+    return f'{{"job_id":{quote(e.job.id)},"job":{print_job(e.job)}{profile}}}'
+
+
+def _print_completed(e: ev.JobCompleted) -> str:
+    return (
+        f'{{"job_id":{quote(e.job_id)},"job_state":"{e.state}",'
+        f'"return_code":{e.return_code},"alloc":"{e.hosts}"}}'
+    )
+
+
+#: The events that are frequent enough to print their data directly: their types and how.
+_PRINTED: dict[type[ev.Event], tuple[str, Callable[[Any], str]]] = {
+    ev.JobSubmitted: ("JOB_SUBMITTED", _print_submitted),
+    ev.JobCompleted: ("JOB_COMPLETED", _print_completed),
+}
 
 
 BATSIM4 = Dialect(
