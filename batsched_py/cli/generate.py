@@ -177,7 +177,7 @@ def compare_command(source: Path, models: Sequence[str], seeds: int, output: Pat
       batsched-py compare LLNL-Thunder.swf.gz realistic slots --seeds 10
       batsched-py compare HPC2N.swf.gz realistic -o hpc2n.html
     """
-    from batsched_py.api.console import console_for_tables
+    from batsched_py.api.console import print_table
     from batsched_py.workload.description import likeness, traits
     from batsched_py.workload.description.jobs import characterised
     from batsched_py.workload.models import MODELS, LearningModel
@@ -207,16 +207,7 @@ def compare_command(source: Path, models: Sequence[str], seeds: int, output: Pat
         from batsched_py.analysis.likeness_page import write_likeness_page
 
         write_likeness_page(output, title, heads, rows, shown)
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=title, box=box.SIMPLE)
-    for head in heads:
-        table.add_column(head, justify="right" if head else "left", no_wrap=not head)
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    console_for_tables().print(table)
+    print_table(heads, rows, title)
     if output is not None:
         click.echo(output)
 

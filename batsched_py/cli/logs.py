@@ -14,8 +14,6 @@ from batsched_py.cli.options import FOLDER, PATH, json_option, option, pairs_opt
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from batsched_py.workload.description import Description
     from batsched_py.workload.description.jobs import Distribution
     from batsched_py.workload.model import Workload
@@ -333,7 +331,6 @@ def sessions_command(log: Path, delimit: str, output: Path | None, all_edges: bo
       batsched-py sessions KTH-SP2.swf.gz --delimit max:20 -o kth-max20
       batsched-py sessions KTH-SP2.swf.gz --delimit arrival:0 --json
     """
-    from batsched_py.api.console import console_for_tables
     from batsched_py.workload.session_graph import SessionGraph, session_statistics
     from batsched_py.workload.sessions import cut_workload, session_rule
     from batsched_py.workload.swf.reader import read_swf
@@ -362,9 +359,7 @@ def sessions_command(log: Path, delimit: str, output: Path | None, all_edges: bo
         }
         print_json(report)
     else:
-        console_for_tables().print(
-            _table(f"{whole.users} users of {log.name}, sessions by {delimiter}", whole, by_user)
-        )
+        _print_sessions(f"{whole.users} users of {log.name}, sessions by {delimiter}", whole, by_user)
 
 
 def _write(
@@ -384,19 +379,14 @@ def _write(
         raise InputError(f"{error.filename or directory}: cannot be written: {error.strerror}") from None
 
 
-def _table(title: str, whole: SessionStatistics, by_user: dict[str, SessionStatistics]) -> Table:
-    from rich import box
-    from rich.table import Table
+def _print_sessions(title: str, whole: SessionStatistics, by_user: dict[str, SessionStatistics]) -> None:
+    """Print the figures of all users, and of the busiest of them."""
+    from batsched_py.api.console import print_table
 
     busiest = sorted(by_user, key=lambda user: -by_user[user].jobs)[:SHOWN_USERS]
     columns = [_cells(whole)] + [_cells(by_user[user]) for user in busiest]
-    table = Table(title=title, box=box.SIMPLE)
-    table.add_column("", no_wrap=True)
-    for name in ("all users", *(f"user {user}" for user in busiest)):
-        table.add_column(name, justify="right")
-    for label in columns[0]:
-        table.add_row(label, *(column[label] for column in columns))
-    return table
+    rows = [[label, *(column[label] for column in columns)] for label in columns[0]]
+    print_table(["", "all users", *(f"user {user}" for user in busiest)], rows, title)
 
 
 def _cells(figures: SessionStatistics) -> dict[str, str]:

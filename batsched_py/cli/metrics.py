@@ -126,10 +126,9 @@ def metrics_command(
         report = {"metrics": figures} | {_PLURALS[each]: found for each, found in groups.items()}
         print_json(report)
         return
-    console = console_for_tables()
-    console.print(_table(figures, units))
+    console_for_tables().print(_table(figures, units))
     for each, found in groups.items():
-        console.print(_groups_table(each, found, list(units)))
+        _print_groups(each, found, list(units))
 
 
 def _table(figures: Figures, own: Mapping[str, str]) -> Table:
@@ -159,10 +158,8 @@ def _in_words(value: float, unit: str) -> str:
     return ("-" if value < 0 else "") + duration(abs(value))
 
 
-def _groups_table(by: Grouping, groups: Mapping[str, Figures], own: Sequence[str]) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+def _print_groups(by: Grouping, groups: Mapping[str, Figures], own: Sequence[str]) -> None:
+    from batsched_py.api.console import print_table
 
     shown = {
         "nb_jobs": "jobs",
@@ -176,12 +173,10 @@ def _groups_table(by: Grouping, groups: Mapping[str, Figures], own: Sequence[str
         "additional_lateness": "additional",
     } | {name: name for name in own}
     known = [name for name in shown if any(name in figures for figures in groups.values())]
-    table = Table(by, box=box.SIMPLE)
-    for name in known:
-        table.add_column(shown[name], justify="right")
-    for group, figures in groups.items():
-        table.add_row(Text(harmless(group)), *(_number(figures[name]) for name in known))
-    return table
+    rows = [
+        [harmless(group), *(_number(figures[name]) for name in known)] for group, figures in groups.items()
+    ]
+    print_table([by, *(shown[name] for name in known)], rows)
 
 
 def _number(value: float | None) -> str:
