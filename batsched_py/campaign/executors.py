@@ -32,20 +32,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import batsched_py
 from batsched_py.blame import culprit
 from batsched_py.campaign.batsim import find_simulator
-from batsched_py.campaign.digest import code_of, digest_of_code, identity
+from batsched_py.campaign.digest import identity
 from batsched_py.campaign.folders import publish, remove_leftovers, workspace
 from batsched_py.campaign.plan import BATCH_SYSTEMS, BUILT_IN, EXECUTORS
-from batsched_py.campaign.results import is_result, simulate_into
+from batsched_py.campaign.results import simulate_into
 from batsched_py.campaign.run import (
     WORK,
-    FileDigest,
     Manifest,
     Run,
     RunResult,
     State,
-    host_facts,
     is_finished,
-    versions,
 )
 from batsched_py.errors import BatschedError, InputError, PeerVanished
 from batsched_py.experiment import Experiment
@@ -110,24 +107,7 @@ def _execute(run: Run) -> None:
         return
     with workspace(Path(run.campaign) / WORK, run.name) as folder:
         engine, seconds = simulate_into(folder, experiment, simulator, run.time_limit, run.measures)
-        Manifest(
-            run=run.name,
-            identity=run.identity,
-            axes=run.axes,
-            experiment=experiment,
-            command=run.command,
-            simulator=run.simulator if simulator is None else str(simulator),
-            engine=engine,
-            code=digest_of_code(experiment),
-            inputs=[FileDigest.of(Path(file), file) for file in (*experiment.files, *code_of(run.measures))],
-            results=[
-                FileDigest.of(file, file.name) for file in sorted(folder.iterdir()) if is_result(file.name)
-            ],
-            versions=versions(),
-            host=host_facts(),
-            started=started.isoformat(timespec="seconds"),
-            seconds={step: round(duration, 3) for step, duration in seconds.items()},
-        ).write(folder)
+        Manifest.of(run, folder, str(simulator or run.simulator), engine, started, seconds).write(folder)
         if not is_finished(run.folder, run.identity):
             publish(folder, run.folder)
 

@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterable
+from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from importlib import metadata
@@ -16,7 +17,7 @@ import msgspec
 from msgspec import Struct, field
 
 import batsched_py
-from batsched_py.campaign.digest import digest_of_file
+from batsched_py.campaign.digest import code_of, digest_of_code, digest_of_file
 from batsched_py.campaign.folders import read_json
 from batsched_py.campaign.plan import BUILT_IN
 from batsched_py.campaign.results import METRICS_FILE, PREFIX, is_result
@@ -69,6 +70,38 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Date and time, UTC."""
     seconds: dict[str, float]
     """How long each step took."""
+
+    @classmethod
+    def of(
+        cls,
+        run: Run,
+        folder: Path,
+        simulator: str,
+        engine: str,
+        started: datetime,
+        seconds: dict[str, float],
+    ) -> Manifest:
+        """That of a run whose results are in a folder."""
+        experiment = run.experiment
+        assert experiment is not None
+        inputs = (*experiment.files, *code_of(run.measures))
+        results = [file for file in sorted(folder.iterdir()) if is_result(file.name)]
+        return cls(
+            run=run.name,
+            identity=run.identity,
+            axes=run.axes,
+            experiment=experiment,
+            command=run.command,
+            simulator=simulator,
+            engine=engine,
+            code=digest_of_code(experiment),
+            inputs=[FileDigest.of(Path(file), file) for file in inputs],
+            results=[FileDigest.of(file, file.name) for file in results],
+            versions=versions(),
+            host=host_facts(),
+            started=started.isoformat(timespec="seconds"),
+            seconds={step: round(duration, 3) for step, duration in seconds.items()},
+        )
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:

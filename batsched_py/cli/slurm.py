@@ -93,34 +93,26 @@ def import_command(
       batsched-py slurm import /etc/slurm/slurm.conf twin --jobs jobs.sacct \\
           --accounts assoc.txt --accounts qos.txt --zone Europe/Paris
     """
+    from batsched_py.slurm import scenario as twin
     from batsched_py.slurm.reading import Mistakes
-    from batsched_py.slurm.scenario import (
-        CONFIGURATION,
-        NOT_MODELLED,
-        PLATFORM,
-        WORKLOAD_FILE,
-        Sources,
-        read_scenario,
-        write_scenario,
-    )
     from batsched_py.workload.sources.accounting import zone_named
 
     zone_named(zone)
-    sources = Sources(conf=source, accounting=accounts, reservations=reservations, jobs=jobs, zone=zone)
+    sources = twin.Sources(conf=source, accounting=accounts, reservations=reservations, jobs=jobs, zone=zone)
     if source.is_dir():
         sources = _folder(source, sources)
     try:
         with waiting(f"Reading {source.name}"):
-            scenario = read_scenario(sources)
+            scenario = twin.read_scenario(sources)
     except Mistakes as mistakes:
         raise told_one_by_one(mistakes) from None
-    written = write_scenario(scenario, folder)
-    _tell(scenario.findings, folder / NOT_MODELLED)
+    written = twin.write_scenario(scenario, folder)
+    _tell(scenario.findings, folder / twin.NOT_MODELLED)
     for path in written:
         click.echo(str(path))
     if scenario.jobs:
         workload, platform, configuration = (
-            quote(str(folder / name)) for name in (WORKLOAD_FILE, PLATFORM, CONFIGURATION)
+            quote(str(folder / name)) for name in (twin.WORKLOAD_FILE, twin.PLATFORM, twin.CONFIGURATION)
         )
         click.echo(
             f"\nNow: batsched-py run -w {workload} -p {platform} -s slurm "

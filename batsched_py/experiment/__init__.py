@@ -1,8 +1,7 @@
 """One experiment is one value, wherever it comes from: a command, a plan, a manifest or Python.
 
-``value`` declares what an experiment is, with all its settings, and loads nothing that simulates;
-``command_line`` writes an experiment as options; ``build`` makes its simulator and its decision process;
-``run`` runs it.
+``value`` declares what an experiment is, with all its settings, and loads nothing that simulates; ``build``
+makes its simulator and its decision process; ``run`` runs it, and writes it as the options of a command.
 """
 
 from batsched_py.experiment.choice import Choice
