@@ -21,9 +21,15 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from batsched_py.campaign.digest import digest_of_file
-from batsched_py.campaign.folders import LARGEST_JSON, decode_json, is_name, publish, workspace, write_file
-from batsched_py.campaign.plan import CAMPAIGN_FILE, PLAN_FILE
+from batsched_py.campaign.files import (
+    LARGEST_JSON,
+    decode_json,
+    digest_of_file,
+    publish,
+    workspace,
+    write_file,
+)
+from batsched_py.campaign.plan import CAMPAIGN_FILE, PLAN_FILE, is_name
 from batsched_py.campaign.prepare import INPUTS
 from batsched_py.campaign.results import is_result
 from batsched_py.campaign.run import MANIFEST_FILE, RUNS, SEAL_FILE

@@ -32,8 +32,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import batsched_py
 from batsched_py.blame import culprit
 from batsched_py.campaign.batsim import find_simulator
-from batsched_py.campaign.digest import identity
-from batsched_py.campaign.folders import publish, remove_leftovers, workspace
+from batsched_py.campaign.files import identity, publish, remove_leftovers, workspace
 from batsched_py.campaign.plan import BATCH_SYSTEMS, BUILT_IN, EXECUTORS
 from batsched_py.campaign.results import simulate_into
 from batsched_py.campaign.run import (

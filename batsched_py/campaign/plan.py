@@ -19,7 +19,6 @@ import msgspec
 from msgspec import Struct, field
 
 from batsched_py.analysis.runs.columns import Column
-from batsched_py.campaign.folders import is_name
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,6 +62,15 @@ CAMPAIGN_FILE = "campaign.json"
 
 #: Where a campaign keeps the logs that were made for it.
 MADE = "made"
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be the name of one file or folder inside another, and shown on a terminal.
+
+    >>> [is_name(text) for text in ("kth_full_easy", "..", "a/b", "/etc", "", "a\\x1b[2J")]
+    [True, False, False, False, False, False]
+    """
+    return text not in ("", ".", "..") and text.isprintable() and not {"/", "\\"} & set(text)
 
 
 def usual_folder(plan: Path, name: str, simulator: str = BUILT_IN) -> Path:

@@ -23,9 +23,8 @@ from urllib.request import urlopen
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batsched_py.campaign.digest import digest_of_file
-from batsched_py.campaign.folders import is_name, read_json, write_file
-from batsched_py.campaign.plan import CAMPAIGN_FILE, PLAN_FILE, MissingLog, Plan
+from batsched_py.campaign.files import digest_of_file, read_json, write_file
+from batsched_py.campaign.plan import CAMPAIGN_FILE, PLAN_FILE, MissingLog, Plan, is_name
 from batsched_py.errors import InputError
 from batsched_py.settings import pairs_in
 from batsched_py.trust import IMPORTED_FILE, code_named_in

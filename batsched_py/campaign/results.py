@@ -20,7 +20,7 @@ import msgspec
 
 from batsched_py.blame import culprit
 from batsched_py.campaign.batsim import Simulator, SimulatorFailed, run_batsim
-from batsched_py.campaign.digest import digest_of_file
+from batsched_py.campaign.files import digest_of_file
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment, Scenario, Workloads
 from batsched_py.experiment.build import read_workloads, words_of

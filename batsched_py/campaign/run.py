@@ -17,8 +17,7 @@ import msgspec
 from msgspec import Struct, field
 
 import batsched_py
-from batsched_py.campaign.digest import code_of, digest_of_code, digest_of_file
-from batsched_py.campaign.folders import read_json
+from batsched_py.campaign.files import code_of, digest_of_code, digest_of_file, read_json
 from batsched_py.campaign.plan import BUILT_IN
 from batsched_py.campaign.results import METRICS_FILE, PREFIX, is_result
 from batsched_py.errors import InputError

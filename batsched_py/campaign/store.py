@@ -37,10 +37,18 @@ from msgspec.structs import replace
 
 from batsched_py.analysis.runs.aggregate import Aggregate, Baseline, aggregate
 from batsched_py.analysis.runs.columns import GROUPINGS, Column, Grouping, MeasuredRun, frame_of
-from batsched_py.campaign.digest import digest_of_file
 from batsched_py.campaign.executors import run_identity
-from batsched_py.campaign.folders import is_name, read_json, write_file
-from batsched_py.campaign.plan import BUILT_IN, CAMPAIGN_FILE, NAME, NUMBERED, PLAN_FILE, TABLES, Plan
+from batsched_py.campaign.files import digest_of_file, read_json, write_file
+from batsched_py.campaign.plan import (
+    BUILT_IN,
+    CAMPAIGN_FILE,
+    NAME,
+    NUMBERED,
+    PLAN_FILE,
+    TABLES,
+    Plan,
+    is_name,
+)
 from batsched_py.campaign.prepare import INPUTS, PlanInput
 from batsched_py.campaign.results import METRICS_FILE
 from batsched_py.campaign.run import RUNS, WORK, Run, RunResult, State, is_finished

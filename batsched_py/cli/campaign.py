@@ -392,7 +392,7 @@ def _write_results(
 ) -> bool:
     """Write tables for people, or data for programs, by the ending of the file; whether that is known."""
     from batsched_py.analysis.runs.tables import latex, markdown
-    from batsched_py.campaign.folders import write_file
+    from batsched_py.campaign.files import write_file
     from batsched_py.campaign.store import write_frame
 
     match file.suffix:

@@ -10,8 +10,8 @@ import pytest
 from msgspec import structs
 
 from batsched_py import native
-from batsched_py.campaign import digest
-from batsched_py.campaign.digest import digest_of_file, identity
+from batsched_py.campaign import files
+from batsched_py.campaign.files import digest_of_file, identity
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment.run import options_of
@@ -89,7 +89,7 @@ def test_the_library_of_the_native_engine_matters(
     """PyBatsim's schedulers decide for the same engines."""
     file = tmp_path / "_native.so"
     theirs = structs.replace(experiment, actors=Actors(scheduler=Choice("pybatsim:x")))
-    monkeypatch.setattr(digest, "pybatsim_version", lambda: "3.2.1")
+    monkeypatch.setattr(files, "pybatsim_version", lambda: "3.2.1")
     identities = set()
     for library, code in ((None, ""), (file, "one"), (file, "two"), (file, "two")):
         file.write_text(code)
@@ -102,14 +102,14 @@ def test_the_library_of_the_native_engine_matters(
 def test_the_library_is_the_one_that_is_loaded() -> None:
     loaded = sys.modules.get("batsched_py._native")
     expected = "" if loaded is None else hashlib.sha256(Path(str(loaded.__file__)).read_bytes()).hexdigest()
-    assert digest.digest_of_library() == expected
+    assert files.digest_of_library() == expected
 
 
 SIMULATE = "batsched_py.campaign.results"
 
 
 def sources(*roots: str) -> set[str]:
-    return set(digest.reachable_modules(roots))
+    return set(files.reachable_modules(roots))
 
 
 def test_the_code_of_a_run_is_what_its_modules_reach() -> None:
@@ -136,10 +136,10 @@ def test_a_policy_of_ones_own_brings_the_policy_it_builds_on(
     experiment: Experiment, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[set[str]] = []
-    monkeypatch.setattr(digest, "_digest_of_modules", lambda roots: asked.append(sources(*roots)) or "")
+    monkeypatch.setattr(files, "_digest_of_modules", lambda roots: asked.append(sources(*roots)) or "")
     (folder / "policies.py").write_text("from batsched_py.schedulers.easy import Easy as Mine\n")
     mine = Actors(scheduler=Choice(f"{folder / 'policies.py'}:Mine"))
-    digest.digest_of_code(structs.replace(experiment, actors=mine))
+    files.digest_of_code(structs.replace(experiment, actors=mine))
     assert "batsched_py.schedulers.easy" in asked[0]
 
 
@@ -147,9 +147,9 @@ def test_users_inside_of_others_are_part_of_the_code(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[set[str]] = []
-    monkeypatch.setattr(digest, "_digest_of_modules", lambda roots: asked.append(sources(*roots)) or "")
+    monkeypatch.setattr(files, "_digest_of_modules", lambda roots: asked.append(sources(*roots)) or "")
     users = Choice("resample(patience(adjusted))")
-    digest.digest_of_code(structs.replace(experiment, actors=Actors(scheduler=Choice("easy"), users=users)))
+    files.digest_of_code(structs.replace(experiment, actors=Actors(scheduler=Choice("easy"), users=users)))
     assert {f"batsched_py.users.{name}" for name in ("resample", "patience", "batches")} <= asked[0]
 
 
@@ -169,9 +169,9 @@ def test_the_file_and_the_version_of_a_scheduler_of_pybatsim_matter(
 ) -> None:
     theirs = Actors(scheduler=Choice(f"pybatsim:{folder / 'policies.py'}"))
     experiment = structs.replace(experiment, actors=theirs)
-    monkeypatch.setattr(digest, "pybatsim_version", lambda: "3.2.1")
+    monkeypatch.setattr(files, "pybatsim_version", lambda: "3.2.1")
     identities = {identity(experiment, "built-in")}
-    monkeypatch.setattr(digest, "pybatsim_version", lambda: "3.2.2")
+    monkeypatch.setattr(files, "pybatsim_version", lambda: "3.2.2")
     identities.add(identity(experiment, "built-in"))
     (folder / "policies.py").write_text("")
     identities.add(identity(experiment, "built-in"))

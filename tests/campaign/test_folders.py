@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign.folders import publish, remove_leftovers, workspace, write_file
+from batsched_py.campaign.files import publish, remove_leftovers, workspace, write_file
 from batsched_py.errors import InputError
 
 

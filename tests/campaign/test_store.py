@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from batsched_py.campaign import digest
+from batsched_py.campaign import files
 from batsched_py.campaign.run import RunResult, State
 from batsched_py.campaign.store import Campaign, conduct
 from batsched_py.errors import InputError
@@ -68,7 +68,7 @@ def test_a_manifest_of_a_former_version_is_understood(folder: Path) -> None:
 
 def test_another_library_makes_all_runs_stale(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     conducted(folder)
-    monkeypatch.setattr(digest, "digest_of_library", lambda: "another")
+    monkeypatch.setattr(files, "digest_of_library", lambda: "another")
     assert set(states(folder).values()) == {"stale"}
 
 
