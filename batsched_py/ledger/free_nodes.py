@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
+from typing import Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -35,7 +36,15 @@ from batsched_py.ledger.trials import HostResizing, HostsToWake, Resizing
 from batsched_py.outside.closures import Closures
 from batsched_py.protocol.hosts import MOST_HOSTS, NOWHERE, HostSet, Run
 from batsched_py.protocol.jobs import TICK, Job
-from batsched_py.protocol.requests import Request, read_request
+from batsched_py.protocol.requests import Amounts, Request, read_request
+
+
+class Licensed(Protocol):
+    """What asks for licences."""
+
+    @property
+    def licences(self) -> Amounts:
+        """How many of which."""
 
 
 class Licences:
@@ -46,18 +55,18 @@ class Licences:
     def __init__(self, free: Mapping[str, int]) -> None:
         self.free = dict(free)
 
-    def suffice(self, demand: Demand) -> bool:
+    def suffice(self, job: Licensed) -> bool:
         """Whether those that a job asks for are among these."""
-        return all(self.free.get(name, 0) >= count for name, count in demand.request.licences)
+        return all(self.free.get(name, 0) >= count for name, count in job.licences)
 
-    def take(self, demand: Demand) -> None:
+    def take(self, job: Licensed) -> None:
         """A job has those that it asks for."""
-        for name, count in demand.request.licences:
+        for name, count in job.licences:
             self.free[name] -= count
 
-    def give(self, demand: Demand) -> None:
+    def give(self, job: Licensed) -> None:
         """It gives them back."""
-        for name, count in demand.request.licences:
+        for name, count in job.licences:
             self.free[name] += count
 
     def copy(self) -> Licences:

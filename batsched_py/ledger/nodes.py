@@ -151,6 +151,11 @@ class Demand(Struct, frozen=True, eq=False):
     alternatives: Sequence[Integers]
     """Those of them that could take a task if they were empty; all of the job goes to one alternative."""
 
+    @property
+    def licences(self) -> Amounts:
+        """How many of which it takes of the whole machine."""
+        return self.request.licences
+
     def capacities(self, free: Integers) -> Integers:
         """How many tasks each node could take, of which so much of each resource is free.
 

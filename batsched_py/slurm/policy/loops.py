@@ -64,7 +64,7 @@ class MainLoop:
             if stopped & partition.bit and names_none:
                 self._marks = True
                 continue
-            if state.limits.forbid(record) or not state.has_licences(record):
+            if state.limits.forbid(record) or not state.licences.suffice(record.asked):
                 continue
             if record.asked.least_nodes > (available & partition.nodes).bit_count():
                 self._marks = True
@@ -249,7 +249,7 @@ class Backfill:
                 continue
             if skips and limits.forbid(record):
                 continue
-            if record.asked.licences and not state.has_licences(record):
+            if record.asked.licences and not state.licences.suffice(record.asked):
                 continue
             if self._counts_kinds and self._are_enough(record):
                 continue

@@ -12,6 +12,7 @@ from math import inf
 
 from msgspec import Struct
 
+from batsched_py.ledger.free_nodes import Licences
 from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.slurm.policy.future import Future
@@ -254,7 +255,7 @@ class State:
         self.reservations = reservations
         self.limits = limits
         self.preemption = preemption
-        self.licences = dict(licences)
+        self.licences = Licences(licences)
         """Those that are free."""
         self.kernel = kernel
         self.selector = self.kernel.selector(machine, configuration.selection.memory)
@@ -322,10 +323,6 @@ class State:
         if self.waiting != before or self.configuration.scheduling.bf_min_prio_reserve:
             self.epoch += 1
 
-    def has_licences(self, record: WaitingRecord) -> bool:
-        """Whether the licences are free that a job asks for."""
-        return all(self.licences.get(name, 0) >= count for name, count in record.asked.licences)
-
     def set_up(self, nodes: int) -> None:
         """These nodes are up from now on, as far as they can be."""
         self.epoch += 1
@@ -371,8 +368,7 @@ class State:
         self.running.insert(place, running)
         self.future.started(place, running)
         self.limits.started(running)
-        for name, count in record.asked.licences:
-            self.licences[name] -= count
+        self.licences.take(record.asked)
         return running
 
     def shorten(self, running: RunningRecord, end: int) -> None:
@@ -400,8 +396,7 @@ class State:
         place = bisect_left(self.running, _end(running), key=_end)
         del self.running[place]
         self.limits.ended(running)
-        for name, count in running.waiting.asked.licences:
-            self.licences[name] += count
+        self.licences.give(running.waiting.asked)
         self.future.ended(place)
         self.epoch += 1
         self.usage.give(running.share)

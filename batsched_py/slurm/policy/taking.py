@@ -210,7 +210,7 @@ class Hosts:
             counts = self._of_whole(asked, share.nodes)
         else:
             counts = {node: cpus for node, cpus, _ in share.parts}
-        taken = {node: _lowest(self._free[node], count) for node, count in counts.items()}
+        taken = {node: HostSet(self._free[node]).lowest(count).mask for node, count in counts.items()}
         for node, bits in taken.items():
             self._free[node] &= ~bits
         return taken
@@ -234,18 +234,12 @@ class Hosts:
             while (more := sum(used.values()) - size) > 0:
                 used[max(used, key=used.__getitem__)] -= min(unit, more)
         if used != counts:
-            taken = {node: _lowest(bits, used[node]) for node, bits in taken.items()}
+            taken = {node: HostSet(bits).lowest(used[node]).mask for node, bits in taken.items()}
         runs: list[Run] = []
-        for node in sorted(taken, key=lambda node: self._machine.nodes[node].first):
-            first, bits = self._machine.nodes[node].first, taken[node]
-            while bits:
-                low = (bits & -bits).bit_length() - 1
-                length = ((bits >> low) + 1 & ~(bits >> low)).bit_length() - 1
-                bits &= ~(((1 << length) - 1) << low)
-                begin = first + low
-                if runs and runs[-1][1] == begin - 1:
-                    begin = runs.pop()[0]
-                runs.append((begin, first + low + length - 1))
+        for first, node in sorted((self._machine.nodes[node].first, node) for node in taken):
+            for begin, end in HostSet(taken[node]).runs():
+                touches = runs and runs[-1][1] == first + begin - 1
+                runs.append((runs.pop()[0] if touches else first + begin, first + end))
         return HostSet.of_runs(runs)
 
     def _used(self, asked: Asked, share: Share, held: dict[int, int]) -> dict[int, int]:
@@ -278,17 +272,3 @@ class Hosts:
             counts[node] += more
             missing -= more
         return {node: count for node, count in counts.items() if count}
-
-
-def _lowest(bits: int, count: int) -> int:
-    """The lowest of some bits, so many of them.
-
-    >>> bin(_lowest(0b1101101, 3))
-    '0b1101'
-    """
-    if bits.bit_count() <= count:
-        return bits
-    width = count
-    while missing := count - (bits & (1 << width) - 1).bit_count():
-        width += missing
-    return bits & (1 << width) - 1
