@@ -289,8 +289,8 @@ def _bags(known: Description) -> Iterator[tuple[str, str]]:
             )
 
 
-def _share(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.1%}"
+def _share(value: float | None, unknown: str = "unknown") -> str:
+    return unknown if value is None else f"{value:.1%}"
 
 
 def _number(value: float | None) -> str:
@@ -406,8 +406,8 @@ def _cells(figures: SessionStatistics) -> dict[str, str]:
         "think time, 25%": low,
         "think time, 50%": middle,
         "think time, 75%": high,
-        "think time < 1 h": _cumulated_share(figures.think_times_below_1h),
-        "think time < 10 h": _cumulated_share(figures.think_times_below_10h),
+        "think time < 1 h": _share(figures.think_times_below_1h, "-"),
+        "think time < 10 h": _share(figures.think_times_below_10h, "-"),
     }
 
 
@@ -417,7 +417,3 @@ def _duration(seconds: float) -> str:
         if seconds >= length:
             return f"{seconds / length:.1f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def _cumulated_share(part: float | None) -> str:
-    return "-" if part is None else f"{part:.1%}"

@@ -153,9 +153,7 @@ def _in_words(value: float, unit: str) -> str:
     """A long time in the unit that suits it, and an energy in the one that is paid for."""
     if unit == "J":
         return energy(value)
-    if unit != "s" or not abs(value) >= 60:
-        return ""
-    return ("-" if value < 0 else "") + duration(abs(value))
+    return _signed(value) if unit == "s" and abs(value) >= 60 else ""
 
 
 def _print_groups(by: Grouping, groups: Mapping[str, Figures], own: Sequence[str]) -> None:
