@@ -234,12 +234,8 @@ class NamedUsers(Behaviour):
             others = Rigid().users(part_of(workload, nameless))
         else:
             others = []
-            _log.warning(
-                "%s: left out because they name no user: %d of %d jobs (nameless=rigid keeps them)",
-                workload.path or workload.name,
-                len(nameless),
-                len(workload.jobs),
-            )
+            text = "%s: left out because they name no user: %d of %d jobs (nameless=rigid keeps them)"
+            _log.warning(text, workload.path or workload.name, len(nameless), len(workload.jobs))
         part = part_of(workload, named)
         if not others:
             part = replace(part, jobs=among_themselves(part.jobs))
@@ -285,9 +281,4 @@ class EachUser(NamedUsers, Wrapper):
 
 
 #: The known behaviours.
-USERS = Behaviours(
-    "user behaviour",
-    Behaviour,  # type: ignore[type-abstract]
-    package="batsched_py.users",
-    group="batsched_py.users",
-)
+USERS = Behaviours("user behaviour", Behaviour, __name__, "batsched_py.users")  # type: ignore[type-abstract]

@@ -91,13 +91,8 @@ def requests_of(log: SwfLog, words: NodeWords) -> tuple[NDArray[np.int64], list[
         names = ", ".join(map(shown_name, [name for name in counts if name][:_SHOWN_NAMES]))
         others = f" and {len(counts) - _SHOWN_NAMES} others" if len(counts) > _SHOWN_NAMES else ""
         what = f"{what} {names}{others}".rstrip()
-        _log.warning(
-            "%s: the machine has no %s; not asked for by %d of %d jobs",
-            log.path,
-            what,
-            counts.total(),
-            len(log),
-        )
+        text = "%s: the machine has no %s; not asked for by %d of %d jobs"
+        _log.warning(text, log.path, what, counts.total(), len(log))
     return codes, requests
 
 

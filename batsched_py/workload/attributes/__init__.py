@@ -40,8 +40,8 @@ class JobAttributes(ABC):
 ATTRIBUTES = Registry[JobAttributes](
     "kind of attributes",
     JobAttributes,  # type: ignore[type-abstract]
-    package="batsched_py.workload.attributes",
-    group="batsched_py.attributes",
+    __name__,
+    "batsched_py.attributes",
 )
 
 

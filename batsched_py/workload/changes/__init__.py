@@ -70,12 +70,7 @@ def kept(log: SwfLog, jobs: NDArray[Any], change: Change) -> tuple[SwfLog, str]:
 
 
 #: The known changes.
-CHANGES = Registry[Change](
-    "change",
-    Change,  # type: ignore[type-abstract]
-    package="batsched_py.workload.changes",
-    group="batsched_py.changes",
-)
+CHANGES = Registry[Change]("change", Change, __name__, "batsched_py.changes")  # type: ignore[type-abstract]
 
 
 def parse_changes(words: Iterable[str]) -> list[Change]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -153,15 +152,9 @@ def cycles(log: SwfLog) -> Cycles:
 
 #: The lengths of the intervals that time is divided into, in seconds, from a minute to a day.
 SCALES: Final = {
-    "1 min": 60.0,
-    "5 min": 300.0,
-    "15 min": 900.0,
-    "30 min": 1800.0,
-    "1 h": 3600.0,
-    "4 h": 14400.0,
-    "12 h": 43200.0,
-    "1 d": 86400.0,
-}
+    "1 min": 60.0, "5 min": 300.0, "15 min": 900.0, "30 min": 1800.0,
+    "1 h": 3600.0, "4 h": 14400.0, "12 h": 43200.0, "1 d": 86400.0,
+}  # fmt: skip
 
 
 class Burstiness(Struct, frozen=True, kw_only=True):
@@ -315,11 +308,8 @@ def wavelet(series: Series) -> float:
     return (_slope(np.array(octaves), np.array(energies), np.array(weights)) + 1) / 2
 
 
-ESTIMATORS: Final[dict[str, Callable[[Series], float]]] = {
-    "aggregated_variance": aggregated_variance,
-    "detrended_fluctuation": detrended_fluctuation,
-    "local_whittle": local_whittle,
-    "wavelet": wavelet,
+ESTIMATORS: Final = {
+    each.__name__: each for each in (aggregated_variance, detrended_fluctuation, local_whittle, wavelet)
 }
 
 

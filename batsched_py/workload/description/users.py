@@ -143,16 +143,9 @@ def find_flurries(log: SwfLog, share: float = SHARE, factor: float = FACTOR) -> 
         padded = np.concatenate([[0], surge[row].astype(np.int8), [0]])
         firsts, lasts = np.flatnonzero(np.diff(padded) == 1), np.flatnonzero(np.diff(padded) == -1) - 1
         for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
-            jobs = int(table[row, first : last + 1].sum())
-            found.append(
-                Flurry(
-                    user=int(numbers[row]),
-                    first_week=first,
-                    last_week=last,
-                    jobs=jobs,
-                    share_of_jobs=jobs / int(per_week[first : last + 1].sum()),
-                )
-            )
+            user, jobs = int(numbers[row]), int(table[row, first : last + 1].sum())
+            part = jobs / int(per_week[first : last + 1].sum())
+            found.append(Flurry(user=user, first_week=first, last_week=last, jobs=jobs, share_of_jobs=part))
     return sorted(found, key=lambda flurry: (flurry.first_week, flurry.user))
 
 

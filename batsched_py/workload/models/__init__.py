@@ -111,9 +111,4 @@ class LearningModel(Model):
 
 
 #: The known models.
-MODELS = Registry[Model](
-    "model",
-    Model,  # type: ignore[type-abstract]
-    package="batsched_py.workload.models",
-    group="batsched_py.models",
-)
+MODELS = Registry[Model]("model", Model, __name__, "batsched_py.models")  # type: ignore[type-abstract]

@@ -61,12 +61,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
 
 
 #: The known kinds of files.
-SOURCES = Registry[Source](
-    "kind of log",
-    Source,  # type: ignore[type-abstract]
-    package="batsched_py.workload.sources",
-    group="batsched_py.sources",
-)
+SOURCES = Registry[Source]("kind of log", Source, __name__, "batsched_py.sources")  # type: ignore[type-abstract]
 
 
 def source_of(path: str | Path, kind: str | None = None, options: Mapping[str, str] | None = None) -> Source:

@@ -233,6 +233,12 @@ def zone_named(name: str) -> ZoneInfo:
         raise InputError(f"there is no time zone {name!r}; give one like Europe/Stockholm") from None
 
 
+def in_zone(moments: pd.DatetimeIndex, zone: str, summer: bool = True) -> pd.DatetimeIndex:
+    """Moments on the clock of a zone; what is in the hour that comes twice is in the first one, or not."""
+    ambiguous = np.full(len(moments), summer)
+    return moments.tz_localize(zone_named(zone), ambiguous=ambiguous, nonexistent="shift_forward")
+
+
 def unix_times(moments: pd.DatetimeIndex) -> NDArray[np.float64]:
     """Moments that have a zone, as Unix times; NaN for none, and for years that 64 bits cannot tell."""
     import pandas as pd

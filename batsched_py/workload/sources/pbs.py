@@ -86,6 +86,7 @@ class Pbs(Source):
         queued = (origin + log.submit).astype(np.int64)
         gpus = log.more.get("gpus", np.zeros(len(log), dtype=np.int64))
         statuses = np.select([log.status == COMPLETED, log.status == CANCELLED], [0, _TERMINATED[0]], 1)
+        memory = log.requested_memory.tolist()
         fields: dict[str, list[Any]] = {
             "user": names["user"].tolist(),
             "group": names["group"].tolist(),
@@ -97,9 +98,7 @@ class Pbs(Source):
             "start": starts.astype(np.int64).tolist(),
             "Resource_List.ncpus": log.requested_processors.tolist(),
             "Resource_List.walltime": [_clock(time) for time in log.requested_time.tolist()],
-            "Resource_List.pmem": [
-                f"{size:.0f}kb" if size > 0 else "" for size in log.requested_memory.tolist()
-            ],
+            "Resource_List.pmem": [f"{size:.0f}kb" if size > 0 else "" for size in memory],
             "Resource_List.ngpus": [count or "" for count in gpus.tolist()],
             "end": ends.astype(np.int64).tolist(),
             "Exit_status": statuses.tolist(),
@@ -109,16 +108,11 @@ class Pbs(Source):
         texts = [
             [f"{key}={value}" if value != "" else "" for value in column] for key, column in fields.items()
         ]
-        moments = (
-            on_clock(np.round(ends), accounting.zone_named(self.zone))
-            .astype("datetime64[s]")
-            .astype(str)
-            .tolist()
-        )
+        clock = on_clock(np.round(ends), accounting.zone_named(self.zone)).astype("datetime64[s]")
         ids = log.more.get("id", log.job_number).tolist()
         return [
             f"{time[5:7]}/{time[8:10]}/{time[:4]} {time[11:]};E;{name};{' '.join(filter(None, row))}\n"
-            for time, name, row in zip(moments, ids, zip(*texts, strict=True), strict=True)
+            for time, name, row in zip(clock.astype(str).tolist(), ids, zip(*texts, strict=True), strict=True)
         ]
 
     def lost(self, log: SwfLog) -> dict[str, int]:

@@ -128,6 +128,7 @@ class Sacct(Source):
         submit, start, end = times["Submit"], times["Start"], times["End"]
         states = records.states()
         elapsed = records.elapsed(start, end)
+        statuses = [slurm_fields.STATES[state] for state in states.tolist()]
         never_ran = (elapsed <= 0) & (np.isnan(start) | np.isin(states, ("CANCELLED", "REVOKED")))
         begun = np.where(never_ran, end, start)
         requested = records.processors("ReqTRES", "ReqCPUS")
@@ -145,9 +146,7 @@ class Sacct(Source):
             "requested_processors": requested,
             "requested_time": records.limit(),
             "requested_memory": records.memory_each(requested),
-            "status": np.where(
-                never_ran, CANCELLED, [slurm_fields.STATES[state] for state in states.tolist()]
-            ),
+            "status": np.where(never_ran, CANCELLED, statuses),
             "preceding_job": accounting.preceding_jobs(records.text("JobID"), submit),
         }
 

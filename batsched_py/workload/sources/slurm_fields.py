@@ -138,11 +138,8 @@ class Records:
         """Kilobytes requested for each processor."""
         texts = self.text("ReqMem")
         amounts = accounting.for_each(texts, lambda text: accounting.memory(text)[0])
-        kinds = np.where(
-            amounts > 0,
-            accounting.for_each(texts, lambda text: "cn".find(accounting.memory(text)[1] or " ")),
-            -1,
-        )
+        kinds = accounting.for_each(texts, lambda text: "cn".find(accounting.memory(text)[1] or " "))
+        kinds = np.where(amounts > 0, kinds, -1)
         for tres in ("ReqTRES", "AllocTRES"):
             said = accounting.for_each(self.text(tres), lambda text: resources(text).get("mem", -1.0))
             amounts = np.where(amounts > 0, amounts, said)
@@ -172,14 +169,7 @@ class Records:
         naive = texts & ~zoned
         if naive.any():
             local = _local(known[naive])
-            first, second = (
-                local.tz_localize(
-                    accounting.zone_named(zone),
-                    ambiguous=np.full(len(local), summer),
-                    nonexistent="shift_forward",
-                )
-                for summer in (True, False)
-            )
+            first, second = (accounting.in_zone(local, zone, summer) for summer in (True, False))
             account.guessed[_TWICE] += int(((first != second) & ~local.isna()).sum())
             found[naive] = accounting.unix_times(first)
         return found

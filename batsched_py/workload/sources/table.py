@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.workload.lines import read_parquet
 from batsched_py.workload.sources import Source, open_text
-from batsched_py.workload.sources.accounting import NAMED, Account, Piece, numbered, unix_times, zone_named
+from batsched_py.workload.sources.accounting import NAMED, Account, Piece, in_zone, numbered, unix_times
 from batsched_py.workload.swf.conventions import CANCELLED
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
 
@@ -191,11 +191,7 @@ class Table(Source):
             column = column.where(column.astype(str).str.len() <= _LONGEST_DATE)
         moments = pd.DatetimeIndex(pd.to_datetime(column, errors="coerce", format="mixed"))
         if moments.tz is None:
-            moments = moments.tz_localize(
-                zone_named(self.zone),
-                ambiguous=np.ones(len(moments), dtype=bool),
-                nonexistent="shift_forward",
-            )
+            moments = in_zone(moments, self.zone)
         return unix_times(moments)
 
 

@@ -230,16 +230,9 @@ def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: floa
                 continue
             submission, run_time = submit - first, record.run_time
             walltime, least = record.requested_time, factor * run_time
-            jobs.append(
-                Job(
-                    f"{workload}!{number}",
-                    submission,
-                    size,
-                    (walltime if walltime > least else least) or inf,
-                    names[run_time],
-                    extra((record.user, record.group, record.executable, record.queue, record.partition)),
-                )
-            )
+            limit = (walltime if walltime > least else least) or inf
+            known = extra((record.user, record.group, record.executable, record.queue, record.partition))
+            jobs.append(Job(f"{workload}!{number}", submission, size, limit, names[run_time], known))
             finishes.append(submission + (record.wait if record.wait > 0 else 0.0) + run_time)
     if not jobs:
         return None

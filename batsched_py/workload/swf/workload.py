@@ -388,15 +388,8 @@ class JobColumns:
             jobs = _with_more(jobs, columns["extra"].tolist(), added.tolist(), self._added)
         if waits:
             jobs = _with_withdrawals(jobs, dict(zip(withdrawn.tolist(), waits, strict=True)), profiles)
-        return Workload(
-            name=name,
-            jobs=jobs,
-            profiles=profiles,
-            nb_hosts=conventions.machine_size(header),
-            path=path,
-            finishes=finishes,
-            has_cancelled=bool(waits),
-        )
+        nb_hosts = conventions.machine_size(header)
+        return Workload(name, jobs, profiles, nb_hosts, path, finishes, has_cancelled=bool(waits))
 
 
 def _with_more(
