@@ -23,7 +23,7 @@ from batsched_py.api.terminal import duration, say, shown, somebody_looks
 from batsched_py.campaign.run import WORK, Run, RunResult, State
 from batsched_py.campaign.store import Campaign, Executor
 from batsched_py.errors import InputError
-from batsched_py.watch.screen import Screen
+from batsched_py.watch.live import Screen
 from batsched_py.watch.telling import clock
 
 

@@ -103,9 +103,8 @@ def show_live(
     pace: Pace, title: str, batsim: Batsim, process: DecisionProcess | PyBatsimProcess, nb_jobs: int
 ) -> None:
     """Go through the simulation and show it."""
-    from batsched_py.watch.live import LiveView
+    from batsched_py.watch.live import LiveView, Screen
     from batsched_py.watch.scenes import watch
-    from batsched_py.watch.screen import Screen
 
     with Screen() as screen:
         view = LiveView(screen, title, nb_jobs, *pace)

@@ -120,9 +120,8 @@ def serve_command(
 @contextmanager
 def _live_view(title: str, pace: Pace) -> Iterator[Callable[[Any], Watched]]:
     """What shows the simulation of a decision process on the terminal."""
-    from batsched_py.watch.live import LiveView
+    from batsched_py.watch.live import LiveView, Screen
     from batsched_py.watch.scenes import Watched
-    from batsched_py.watch.screen import Screen
 
     with Screen() as screen:
         view = LiveView(screen, title, 0, *pace)

@@ -19,7 +19,7 @@ from batsched_py.errors import InputError, ProtocolError, RuleBroken
 from batsched_py.ledger import rules
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, describe
 from batsched_py.ledger.running import RunningJob
-from batsched_py.outside.checkpoints import Checkpoints, lasting, work_of
+from batsched_py.outside.failures import Checkpoints, lasting, work_of
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dependencies import without_dependencies
 from batsched_py.protocol.events import SimulationBegins

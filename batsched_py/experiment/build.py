@@ -19,8 +19,8 @@ from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment.value import Failures, OnFailure, OutsideFiles
 from batsched_py.ledger import holds
-from batsched_py.outside.checkpoints import Checkpoints
 from batsched_py.outside.curve import CURVES, NOTHING_KNOWN, Known, read_curve
+from batsched_py.outside.failures import Checkpoints
 from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol.events import Event, Settings
 from batsched_py.protocol.jobs import Host

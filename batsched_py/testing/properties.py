@@ -157,30 +157,35 @@ def findings(
     """What :func:`check` would complain of; each kind of fault once, where it is seen first."""
     from hypothesis import strategies as st
 
-    from batsched_py.testing.strategies import exact, machines, node_workloads, outages, workloads
+    from batsched_py.testing import strategies as drawn
 
     if unknown := set(waived) - set(PROPERTIES):
         raise ValueError(f"there is no property {min(unknown)!r}; there are {', '.join(PROPERTIES)}")
-    machine, often, crowd = st.just(hosts), st.integers(1, 5), st.just(_crowd(hosts))
-    crowded = st.builds(Example, machine, workloads(hosts, max_jobs=4).map(exact), followers=crowd)
-    meddled_with = st.builds(Example, machine, workloads(hosts), rejects=often, kills=often)
+    machine, jobs, often = st.just(hosts), drawn.workloads(hosts), st.integers(1, 5)
+    few = drawn.workloads(hosts, max_jobs=4).map(drawn.exact)
     trials: list[tuple[set[str], Trial, SearchStrategy[Example]]] = [
-        (_PLAIN, partial(_plain, promise=promise), st.builds(Example, machine, workloads(hosts))),
-        ({"starves no job"}, _crowded, crowded),
-        ({"survives meddling"}, _meddled_with, meddled_with),
-        (
-            {"survives outages"},
-            _with_outages,
-            st.builds(Example, machine, workloads(hosts), outages(hosts)),
+        (_PLAIN, partial(_plain, promise=promise), st.builds(Example, machine, jobs)),
+        ({"starves no job"}, _crowded, st.builds(Example, machine, few, followers=st.just(_crowd(hosts)))),
+        _tried(
+            "survives meddling", st.builds(Example, machine, jobs, rejects=often, kills=often), meddles=True
         ),
+        _tried("survives outages", st.builds(Example, machine, jobs, drawn.outages(hosts))),
     ]
     if nodes:
-        on_nodes = machines().flatmap(
-            lambda platform: st.builds(Example, st.just(platform), node_workloads(len(platform.hosts)))
+        on_nodes = drawn.machines().flatmap(
+            lambda platform: st.builds(Example, st.just(platform), drawn.node_workloads(len(platform.hosts)))
         )
-        trials.append(({"works on nodes"}, partial(_on_nodes, promise=promise), on_nodes))
+        trials.append(_tried("works on nodes", on_nodes, promise=promise))
     if outside:
-        trials += _outside(hosts)
+        failing = st.builds(Example, machine, jobs, drawn.outages(hosts), fails=st.just(True))
+        trials += [
+            _tried("respects closures", st.builds(Example, machine, jobs, closures=drawn.closures(hosts))),
+            _tried("survives failures", failing),
+            _tried(
+                "lets jobs wait for others", st.builds(Example, machine, drawn.dependent_workloads(hosts))
+            ),
+            _tried("starts jobs of several sizes", st.builds(Example, machine, drawn.sized_workloads(hosts))),
+        ]
     found: dict[str, Finding] = {}
     for properties, trial, tried_on in trials:
         if properties <= set(waived) and not (properties is _PLAIN and promise):
@@ -247,43 +252,18 @@ def _crowded(policy: Policy, example: Example) -> Iterator[tuple[str, str]]:
             yield "starves no job", f"job {spec.id} waits while {overtaken} jobs start that came after it"
 
 
-def _meddled_with(policy: Policy, example: Example) -> Iterator[tuple[str, str]]:
-    meddler = Meddler(new(policy), example.rejects, example.kills)
-    return (("survives meddling", fault) for fault in _faults(meddler, example))
+def _tried(
+    name: str, examples: SearchStrategy[Example], promise: Promise | None = None, meddles: bool = False
+) -> tuple[set[str], Trial, SearchStrategy[Example]]:
+    """That a policy keeps the rules on these examples, also where somebody meddles, is one property."""
 
+    def trial(policy: Policy, example: Example) -> Iterator[tuple[str, str]]:
+        tried = new(policy)
+        if meddles:
+            tried = Meddler(tried, example.rejects, example.kills)
+        return ((name, fault) for fault in _faults(tried, example, promise))
 
-def _with_outages(policy: Policy, example: Example) -> Iterator[tuple[str, str]]:
-    return (("survives outages", fault) for fault in _faults(new(policy), example))
-
-
-def _on_nodes(policy: Policy, example: Example, promise: Promise | None) -> Iterator[tuple[str, str]]:
-    return (("works on nodes", fault) for fault in _faults(new(policy), example, promise))
-
-
-def _outside(hosts: int) -> list[tuple[set[str], Trial, SearchStrategy[Example]]]:
-    """What is tried of what comes from outside, and of jobs that are more than a size and a time."""
-    from hypothesis import strategies as st
-
-    from batsched_py.testing.strategies import (
-        closures,
-        dependent_workloads,
-        outages,
-        sized_workloads,
-        workloads,
-    )
-
-    machine, jobs = st.just(hosts), workloads(hosts)
-    tried: dict[str, SearchStrategy[Example]] = {
-        "respects closures": st.builds(Example, machine, jobs, closures=closures(hosts)),
-        "survives failures": st.builds(Example, machine, jobs, outages(hosts), fails=st.just(True)),
-        "lets jobs wait for others": st.builds(Example, machine, dependent_workloads(hosts)),
-        "starts jobs of several sizes": st.builds(Example, machine, sized_workloads(hosts)),
-    }
-    return [({name}, partial(_named, name), examples) for name, examples in tried.items()]
-
-
-def _named(name: str, policy: Policy, example: Example) -> Iterator[tuple[str, str]]:
-    return ((name, fault) for fault in _faults(new(policy), example))
+    return {name}, trial, examples
 
 
 def _closed(closure: Closure) -> str:
