@@ -15,8 +15,7 @@ from msgspec import Struct
 from batsched_py import __version__
 from batsched_py.api.result import Overview, Result
 from batsched_py.api.terminal import shown, somebody_looks
-from batsched_py.decision.meter import memory_in_use
-from batsched_py.decision.observers import DATA, MONITORS, AdditionalData, Monitor
+from batsched_py.decision.observers import DATA, MONITORS, AdditionalData, Monitor, memory_in_use
 from batsched_py.engines import Simulation
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Experiment

@@ -1,4 +1,4 @@
-"""Code of others that looks on while a simulation runs: monitors, and additional data over time.
+"""What looks on while a simulation runs: monitors, additional data over time, and what decisions cost.
 
 A :class:`Monitor` hears what happens and what is decided. :class:`AdditionalData` computes a number at each
 moment, which policies and metrics see. Each is a class in a file of your own, named
@@ -8,17 +8,20 @@ Other distributions offer theirs in the entry-point groups ``batsched_py.monitor
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from math import isfinite
+from time import thread_time
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
 from batsched_py.blame import naming
-from batsched_py.decision.process import DecisionProcess
+from batsched_py.decision.process import Ask, DecisionProcess
 from batsched_py.errors import InputError
 from batsched_py.ledger.ledger import Effect, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import RunningJob
@@ -233,3 +236,45 @@ class ObservedProcess(DecisionProcess):
         for name, monitor in self._monitors.items():
             with naming(f"monitor {name!r}"):
                 getattr(monitor, what)(*about)
+
+
+#: How a file of measurements begins.
+DECISIONS_HEADER = "time,queue,decision_seconds,other_seconds,memory_bytes\n"
+
+
+def measuring(write: Callable[[str], object], ask: Ask) -> Ask:
+    """Ask a policy as before, and write what each decision takes, a line each.
+
+    Such figures are never the same twice. So they go into a file of their own, which is written only if
+    somebody asks for it; all other files stay as they are.
+
+    The line has the simulated time, how many jobs waited then, the processor seconds of the decision, those
+    of all else since the decision before, and the bytes of memory that the process has afterwards.
+    """
+    last = thread_time()
+
+    def measured(cluster: Cluster) -> None:
+        nonlocal last
+        waiting = len(cluster.queue)
+        begin = thread_time()
+        try:
+            ask(cluster)
+        finally:
+            end = thread_time()
+            seconds = f"{end - begin:.9f},{begin - last:.9f}"
+            write(f"{cluster.now:.6f},{waiting},{seconds},{memory_in_use()}\n")
+            last = thread_time()
+
+    return measured
+
+
+def memory_in_use() -> int:
+    """The bytes of memory that this process has; where no system tells, the most that it ever had."""
+    try:
+        with open("/proc/self/statm", "rb", buffering=0) as file:
+            return int(file.read(200).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else 1024 * peak

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -89,7 +88,7 @@ class NativeSimulation(Simulation):
         platform = setup.platform
         assert platform.even_speed is not None
         self._engine = library.Engine(len(platform.hosts), platform.even_speed)
-        self._process = process
+        self.process: DecisionProcess = process
         self._setup = setup
         self._cluster: NativeCluster | None = None
         self.outputs = outputs
@@ -100,11 +99,6 @@ class NativeSimulation(Simulation):
         if outputs.schedule_trace:
             self._trace = PajeTrace([host.name for host in platform.hosts], outputs.open_schedule_trace)
             self._engine.set_trace(self._trace)
-
-    @property
-    def refused(self) -> Counter[str]:
-        """How many jobs a machine of nodes could never run, by the kind of reason."""
-        return self._process.refused
 
     def situation(self) -> Situation:
         """How things stand."""
@@ -117,7 +111,7 @@ class NativeSimulation(Simulation):
     def run(self, on_turn: Callable[[], None] | None = None) -> Results:
         """Run the whole simulation."""
         with self._begun() as cluster:
-            process = self._process
+            process = self.process
             advance, schedule, seen = self._advance, process.schedule, vars(cluster)
             if process.scheduler.only_starts_jobs and not cluster.heeded:
                 self._engine.only_starts_jobs()
@@ -137,7 +131,7 @@ class NativeSimulation(Simulation):
         with self._begun() as cluster:
             while (now := self._advance()) is not None:
                 cluster._go_to(now)
-                self._process.at(now)
+                self.process.at(now)
                 yield cluster
             self._finish()
 
@@ -148,12 +142,12 @@ class NativeSimulation(Simulation):
             self._add_jobs()
             cluster = self._cluster = self._new_cluster()
             self._advance = self._engine.advance
-            self._process.begin(cluster)
+            self.process.begin(cluster)
             yield cluster
         except RuleBroken as broken:
             self.outputs.abandon()
-            self._process.at(self._engine.now)
-            raise self._process.blame(self._process.first_broken or broken) from None
+            self.process.at(self._engine.now)
+            raise self.process.blame(self.process.first_broken or broken) from None
         except BaseException:
             self.outputs.abandon()
             raise
@@ -161,7 +155,7 @@ class NativeSimulation(Simulation):
             self._engine.close()
 
     def _new_cluster(self) -> NativeCluster:
-        setup, scheduler = self._setup, self._process.scheduler
+        setup, scheduler = self._setup, self.process.scheduler
         choose = None
         if scheduler.selection != "lowest":
             hosts, _ = setup.platform.as_protocol()
@@ -173,20 +167,20 @@ class NativeSimulation(Simulation):
             from batsched_py.engines.native_nodes import NativeNodes
 
             NativeNodes(self._engine, nodes, scheduler.nodes, self._refused)
-        cluster = NativeCluster(self._engine, setup, choose, self._is_to_come, self._process.failed, nodes)
+        cluster = NativeCluster(self._engine, setup, choose, self._is_to_come, self.process.failed, nodes)
         if type(scheduler).estimate is not Scheduler.estimate:
-            self._engine.set_estimate(self._process.estimate)
+            self._engine.set_estimate(self.process.estimate)
         return cluster
 
     def _refused(self, job: Job, refusal: Refusal) -> None:
-        self._process.cluster._go_to(self._engine.now)
-        self._process.note_refusal(job, refusal)
+        self.process.cluster._go_to(self._engine.now)
+        self.process.note_refusal(job, refusal)
 
     def _finish(self) -> None:
         if (fault := self._why_stuck()) is not None:
             clock = self._engine.clock
             raise Deadlock(f"deadlock at {clock:f}: nothing else will happen, yet {fault}")
-        self._process.finished = True
+        self.process.finished = True
         self._engine.flush()
         if self._trace is not None:
             self._trace.complete(self._engine.clock)
@@ -207,7 +201,7 @@ class NativeSimulation(Simulation):
     # --- jobs and users --------------------------------------------------------------------------
 
     def _add_jobs(self) -> None:
-        engine, users = self._engine, self._process.users
+        engine, users = self._engine, self.process.users
         for workload in self._setup.workloads:
             if isinstance(workload.jobs, NativeJobs):
                 engine.add_log(workload.jobs.log)

@@ -20,7 +20,7 @@ are told to it by messages, and its replies are carried out decision by decision
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from heapq import heappop
 
@@ -166,7 +166,7 @@ class Batsim:
         self._world.ready = True
 
     def _carry_out_now(self, effects: list[Effect]) -> None:
-        apply, start_plain = self._world.apply, self._world.plain.start
+        apply, start_plain = self._world.apply, self._world.runner.plain.start
         for effect in effects:
             if not (type(effect) is RunningJob and start_plain(effect)):
                 apply(effect)
@@ -325,14 +325,9 @@ class PythonSimulation(Simulation):
 
     def __init__(self, batsim: Batsim, process: Decides) -> None:
         self._batsim = batsim
-        self._process = process
+        self.process = process
         self.outputs = batsim.outputs
         self.machines = batsim.machines
-
-    @property
-    def refused(self) -> Counter[str]:
-        """How many jobs a machine of nodes could never run, by the kind of reason."""
-        return self._process.refused if isinstance(self._process, DecisionProcess) else Counter()
 
     def situation(self) -> Situation:
         """How things stand."""
@@ -346,9 +341,9 @@ class PythonSimulation(Simulation):
 
     def run(self, on_turn: Callable[[], None] | None = None) -> Results:
         """Run the whole simulation."""
-        return simulate(self._batsim, self._process, on_turn)
+        return simulate(self._batsim, self.process, on_turn)
 
     def turns(self) -> Iterator[Cluster]:
         """Go through the whole simulation, but leave each turn of the policy to the caller."""
-        assert isinstance(self._process, DecisionProcess)
-        return turns(self._batsim, self._process)
+        assert isinstance(self.process, DecisionProcess)
+        return turns(self._batsim, self.process)

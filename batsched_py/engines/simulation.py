@@ -47,6 +47,7 @@ class Simulation(ABC):
 
     outputs: Outputs
     machines: CountsHosts
+    process: Decides
 
     @property
     def results(self) -> Results:
@@ -54,9 +55,9 @@ class Simulation(ABC):
         return self.outputs.results
 
     @property
-    @abstractmethod
     def refused(self) -> Counter[str]:
         """How many jobs a machine of nodes could never run, by the kind of reason."""
+        return self.process.refused if isinstance(self.process, DecisionProcess) else Counter()
 
     @abstractmethod
     def situation(self) -> Situation:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from batsched_py.decision.observers import DATA, MONITORS, AdditionalData, Monitor, ObservedProcess
+from batsched_py.decision.observers import (
+    DATA,
+    DECISIONS_HEADER,
+    MONITORS,
+    AdditionalData,
+    Monitor,
+    ObservedProcess,
+    measuring,
+)
 from batsched_py.decision.process import DecisionProcess, Outlook
 from batsched_py.decision.submissions import FailureRule
 from batsched_py.errors import InputError
@@ -195,9 +203,7 @@ def build(
             raise InputError("a scheduler of PyBatsim does not know jobs that wait for others")
         process.on_release(holds.release_writer(outputs.open("held", holds.RELEASES_HEADER)))
     if experiment.decisions and isinstance(process, DecisionProcess):
-        from batsched_py.decision import meter
-
-        process.meter = partial(meter.measuring, outputs.open("decisions", meter.HEADER))
+        process.meter = partial(measuring, outputs.open("decisions", DECISIONS_HEADER))
     if isinstance(process, ObservedProcess):
         process.record(outputs.open)
     return setup, process, outputs

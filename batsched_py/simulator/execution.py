@@ -269,13 +269,6 @@ class PlainJobs:
         """The jobs with their numbers in the agenda."""
         return [(number, job) for _, _, number, _, job in self._agenda.heap if type(job) is RunningJob]
 
-    def busy(self) -> HostSet:
-        """The hosts that run jobs."""
-        mask = 0
-        for _, running in self.running():
-            mask |= running.hosts.mask
-        return HostSet(mask)
-
     def progress(self, running: RunningJob) -> Progress:
         """How far a job has come."""
         job = running.job

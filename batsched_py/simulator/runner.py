@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import reduce
 from math import ceil, inf
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import RuleBroken
@@ -28,63 +30,15 @@ from batsched_py.protocol.profiles import (
     Transfer,
 )
 from batsched_py.protocol.sizes import MALLEABLE
-from batsched_py.simulator.agenda import Action, Agenda
+from batsched_py.simulator.agenda import Action
 from batsched_py.simulator.catalog import Catalog, check_io_job
-from batsched_py.simulator.execution import Computing, Execution, Frame, MalleableTasks
+from batsched_py.simulator.execution import Computing, Execution, Frame, MalleableTasks, PlainJobs
 from batsched_py.simulator.network.solver import Demand, add_computation, add_io
 from batsched_py.simulator.network.tasks import FluidTasks
-from batsched_py.simulator.paje import PajeTrace, shows_kill
-from batsched_py.simulator.setup import Setup
+from batsched_py.simulator.paje import shows_kill
 
 if TYPE_CHECKING:
     from batsched_py.simulator.world import Context
-
-
-class Procedures:
-    """Lets time pass between the decision to start a job and its start, and between its end and its report.
-
-    A resource manager launches a job, and cleans its hosts afterwards. Both take time in reality, and none in
-    Batsim, which therefore underestimates how long jobs wait (Dutot, Mercier, Poquet and Richard, 2016,
-    sections 7.2 and 9). The hosts of the job are not free in these times, and compute nothing.
-    """
-
-    def __init__(
-        self, setup: Setup, agenda: Agenda, trace: PajeTrace | None, begin: Callable[[RunningJob], None]
-    ) -> None:
-        self._launch_time = setup.launch_time
-        self._cleaning_time = setup.cleaning_time
-        self._agenda = agenda
-        self._trace = trace
-        self._begin = begin
-        self._launching: dict[str, tuple[int, RunningJob]] = {}
-
-    def launch(self, running: RunningJob) -> None:
-        """A job is to be started."""
-        if not self._launch_time:
-            self._begin(running)
-            return
-        now = self._agenda.clock
-        number = self._agenda.at(now + self._launch_time, self._launched, running.job.id)
-        self._launching[running.job.id] = number, running
-        if self._trace is not None:
-            self._trace.job_launches(running.hosts, now)
-
-    def _launched(self, job_id: str) -> None:
-        _, running = self._launching.pop(job_id)
-        self._begin(running)
-
-    def stop_launching(self, job_id: str) -> None:
-        """Begin a job at once if it is being launched, because it is to be killed."""
-        if job_id in self._launching:
-            self._agenda.cancel(self._launching[job_id][0])
-            self._launched(job_id)
-
-    def clean(self, then: Callable[[], None]) -> None:
-        """Do something when the hosts of a job that has ended are clean."""
-        if self._cleaning_time:
-            self._agenda.at(self._agenda.clock + self._cleaning_time, lambda _: then())
-        else:
-            then()
 
 
 #: A storage host may be given less computation than this.
@@ -97,26 +51,32 @@ OnEnd = Callable[[Execution, JobState, int, float], None]
 
 
 class Runner:
-    """The running jobs."""
+    """The running jobs.
+
+    A resource manager launches a job, and cleans its hosts afterwards. Both take time in reality, and none in
+    Batsim, which therefore underestimates how long jobs wait (Dutot, Mercier, Poquet and Richard, 2016,
+    sections 7.2 and 9). So time may pass between the decision to start a job and its start, and between its
+    end and its report. The hosts of the job are not free in these times, and compute nothing.
+    """
 
     def __init__(
-        self,
-        context: Context,
-        catalog: Catalog,
-        shared: bool,
-        tell: Callable[[ev.Event], None],
-        on_end: OnEnd,
+        self, context: Context, catalog: Catalog, tell: Callable[[ev.Event], None], on_end: OnEnd
     ) -> None:
+        self._setup = context.setup
+        self._launching: dict[str, tuple[int, RunningJob]] = {}
         self.running: dict[str, Execution] = {}
         self.exact: dict[str, Job] = {}
         """Jobs that wait, where their times are not told exactly."""
         meter = None if context.energy is None else context.energy.meter
         self.computing = Computing(context.hosts, context.agenda, self._plan, meter)
-        self.fluid = FluidTasks(self.computing, context.network, context.agenda, meter, context.record)
+        self._network = context.setup.network
+        self.fluid = FluidTasks(self.computing, self._network, context.agenda, meter, context.record)
         self.malleable = MalleableTasks(self.computing, context.agenda, self._plan, meter, context.outputs)
+        speeds = self.computing.even_speeds
+        speed = speeds.slowest if speeds and context.tells_nothing and not catalog.collects else 0.0
+        self.plain = PlainJobs(context.agenda, context.machines, catalog, self.exact, speed)
         self._new_demand = Demand if context.record is None else context.record.new_demand
-        self._network = context.network
-        self._shared = shared
+        self._shared = context.setup.settings.compute_sharing
         machines = context.machines
         self._storages = HostSet.range(machines.count) - HostSet.range(machines.count - machines.storages)
         self._storage_names = {context.hosts[host].name: host for host in self._storages}
@@ -133,13 +93,40 @@ class Runner:
 
     def busy(self) -> HostSet:
         """The hosts that run jobs."""
-        mask = 0
-        for execution in self.running.values():
-            mask |= execution.hosts.mask
-        return HostSet(mask)
+        hosts = [execution.hosts for execution in self.running.values()]
+        hosts += [running.hosts for _, running in self.plain.running()]
+        return reduce(or_, hosts, HostSet())
+
+    def launch(self, running: RunningJob) -> None:
+        """Start a job, which may take time."""
+        if not self._setup.launch_time:
+            self.start(running)
+            return
+        now = self._agenda.clock
+        number = self._agenda.at(now + self._setup.launch_time, self._launched, running.job.id)
+        self._launching[running.job.id] = number, running
+        if self._trace is not None:
+            self._trace.job_launches(running.hosts, now)
+
+    def _launched(self, job_id: str) -> None:
+        _, running = self._launching.pop(job_id)
+        self.start(running)
+
+    def stop_launching(self, job_id: str) -> None:
+        """Begin a job at once if it is being launched, because it is to be killed."""
+        if job_id in self._launching:
+            self._agenda.cancel(self._launching[job_id][0])
+            self._launched(job_id)
+
+    def clean(self, then: Callable[[], None]) -> None:
+        """Do something when the hosts of a job that has ended are clean."""
+        if self._setup.cleaning_time:
+            self._agenda.at(self._agenda.clock + self._setup.cleaning_time, lambda _: then())
+        else:
+            then()
 
     def start(self, running: RunningJob) -> None:
-        """Run a job."""
+        """Let a job run."""
         computing, now = self.computing, self._agenda.clock
         job, decision, hosts, nb_hosts = running.job, running.decision, running.hosts, running.nb_hosts
         job = self.exact.pop(job.id, job)

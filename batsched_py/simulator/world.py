@@ -20,32 +20,37 @@ from batsched_py.simulator.agenda import Agenda, Outside, Submitter
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.decision_side import Listener, Messenger
 from batsched_py.simulator.energy import EnergyTrace, MachineStateTrace, Power, write_outside
-from batsched_py.simulator.execution import Execution, PlainJobs
+from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.machines import Machines, SharedMachines
 from batsched_py.simulator.network.routing import Network
 from batsched_py.simulator.network.tasks import Courier, Message, Record
 from batsched_py.simulator.outputs import NO_JOULES, Outputs
 from batsched_py.simulator.paje import PajeTrace
 from batsched_py.simulator.platform import PlatformHost
-from batsched_py.simulator.runner import Procedures, Runner
+from batsched_py.simulator.runner import Runner
 from batsched_py.simulator.setup import Setup
 
 
 class Context(Struct):
     """The hosts, the clock, and the files that tell what happens."""
 
+    setup: Setup
     hosts: Sequence[PlatformHost]
     agenda: Agenda
     machines: Machines
     outputs: Outputs
     energy: EnergyTrace | None
     states: MachineStateTrace | None
-    network: Network | None = None
-    """What jobs send bytes over, if that takes time."""
     record: Record | None = None
     """Of what links, hosts and storages carry, if that is asked for."""
     trace: PajeTrace | None = None
     """Of the schedule, if that is asked for."""
+
+    @property
+    def tells_nothing(self) -> bool:
+        """Whether nothing is to be known of running jobs but how long they take."""
+        setup, told = self.setup, self.energy or self.states or self.trace
+        return not (told or setup.shares_hosts or setup.platform.storages or setup.launch_time)
 
 
 def context_of(setup: Setup, outputs: Outputs) -> Context:
@@ -57,13 +62,13 @@ def context_of(setup: Setup, outputs: Outputs) -> Context:
         len(platform.hosts), len(platform.storages)
     )
     return Context(
+        setup,
         hosts,
         agenda,
         machines,
         outputs,
         EnergyTrace(hosts, agenda, outputs, setup.known) if setup.energy else None,
         MachineStateTrace(machines, agenda, outputs) if outputs.machine_states else None,
-        setup.network,
         Record(hosts, len(platform.storages), agenda, outputs) if outputs.links else None,
         PajeTrace([host.name for host in hosts], outputs.open_schedule_trace)
         if outputs.schedule_trace
@@ -94,11 +99,7 @@ class World:
         """Whether anything has happened since this was last made false."""
         self.ready = True
         """Whether the decision process is; while it thinks, it is not."""
-        self.runner = Runner(context, catalog, settings.compute_sharing, self._tell, self._job_is_over)
-        speeds = self.runner.computing.even_speeds
-        speed = speeds.slowest if speeds and _may_be_plain(setup, context, catalog) else 0.0
-        self.plain = PlainJobs(self.agenda, self.machines, catalog, self.runner.exact, speed)
-        self._procedures = Procedures(setup, self.agenda, self._trace, self.runner.start)
+        self.runner = Runner(context, catalog, self._tell, self._job_is_over)
         self.courier: Courier | None = None
         """Carries to the master what a job says at its end, where that takes time."""
         if setup.network is not None and (setup.network.delays_messages or catalog.sends_bytes):
@@ -150,7 +151,7 @@ class World:
         say = partial(self._hear_end, job, hosts, start, end, state, return_code, joules)
         if self.courier is not None and state is not JobState.KILLED:
             say = partial(self._send_from, next(iter(hosts)), say)
-        self._procedures.clean(say)
+        self.runner.clean(say)
 
     def _hear_end(
         self,
@@ -243,7 +244,7 @@ class World:
     def _occur(self, event: ev.Event) -> None:
         """Something happens from outside. Jobs on a host that is taken away go on."""
         machines, now = self.machines, self.agenda.clock
-        busy = self.runner.busy() | self.plain.busy()
+        busy = self.runner.busy()
         unavailable = machines.away[HostState.UNAVAILABLE]
         match event:
             case ev.HostsUnavailable(hosts=hosts):
@@ -269,7 +270,7 @@ class World:
     def _ways_to_take_effect(self) -> dict[type[Effect], Callable[[Any], object]]:
         """What is done for each kind of decision. The others are in the ledger, or Batsim only logs them."""
         ways: dict[type[Effect], Callable[[Any], object]] = {
-            RunningJob: self._procedures.launch,
+            RunningJob: self.runner.launch,
             RejectedJob: self._reject,
             RegisteredJob: self._register,
             ResizedJob: self.runner.resize,
@@ -305,10 +306,10 @@ class World:
 
     def _kill(self, decision: ev.KillJobs) -> None:
         """Kill jobs; one that ended by itself, which was not told yet, is acknowledged without progress."""
-        runner, plain = self.runner, self.plain
+        runner, plain = self.runner, self.runner.plain
         named = [job_id for job_id in dict.fromkeys(decision.job_ids) if job_id not in self._acknowledged]
         for job_id in named:
-            self._procedures.stop_launching(job_id)
+            self.runner.stop_launching(job_id)
         killed = [runner.running[job_id] for job_id in named if job_id in runner.running]
         numbers = {running.job.id: (number, running) for number, running in plain.running()}
         plainly = [numbers[job_id] for job_id in named if job_id in numbers]
@@ -321,7 +322,7 @@ class World:
             self.end_plain(running, JobState.KILLED, self._catalog.profile_of(running.job).killed_code)
         if named:
             self._acknowledged.update(named)
-            self._procedures.clean(partial(self._tell, ev.JobsKilled(named, progress)))
+            self.runner.clean(partial(self._tell, ev.JobsKilled(named, progress)))
 
     def _call(self, decision: ev.CallMeLater) -> None:
         time = max(decision.at, self.agenda.clock + LEAST_CALL)
@@ -350,12 +351,6 @@ def _begins(setup: Setup, catalog: Catalog) -> ev.SimulationBegins:
         [host.speed for host in platform.hosts],
         platform.switches,
     )
-
-
-def _may_be_plain(setup: Setup, context: Context, catalog: Catalog) -> bool:
-    """Whether nothing is to be known of running jobs but how long they take."""
-    told = context.energy or context.states or context.trace or catalog.collects
-    return not (told or setup.shares_hosts or setup.platform.storages or setup.launch_time)
 
 
 def _where_jobs_keep_hosts(setup: Setup, trace: PajeTrace | None) -> str:

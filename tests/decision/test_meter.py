@@ -12,7 +12,7 @@ from batsched_py import native
 from batsched_py.analysis.outcome import decisions_beside
 from batsched_py.analysis.plots.kinds.boxes import queue_sizes, slowdowns
 from batsched_py.analysis.plots.kinds.decisions import by_queue_length, over_time
-from batsched_py.decision.meter import memory_in_use
+from batsched_py.decision.observers import memory_in_use
 from batsched_py.errors import InputError, PolicyError
 from tests.runs import Row, write_jobs
 
