@@ -165,11 +165,11 @@ class Ledger:
             return self.waiting.set_apart(Unfit(job))
         if depends(job) and (held := self.holds.hold(job)) is not None:
             return held
-        self.join(job)
+        self.queue._append(job, self.estimate(job))
         return None
 
     def join(self, job: Job) -> None:
-        """A job joins the queue."""
+        """A job that was held joins the queue."""
         self.queue._append(job, self.estimate(job))
 
     def release(self, job_id: str) -> RunningJob | None:

@@ -179,12 +179,16 @@ class Cluster(Live):
     def fits(self, job: Job) -> bool:
         """Whether what a job asks for is free now."""
         check_job(job)
-        return self._ledger.free.fits(job) and all(limit.allows(job, job.walltime) for limit in self.limits)
+        return self._ledger.free.fits(job) and (not self.limits or self._may_start(job))
 
     def could_fit(self, job: Job) -> bool:
         """Whether the machine could ever give a job what it asks for."""
         check_job(job)
         return self._ledger.free.could_grant(job)
+
+    def _may_start(self, job: Job) -> bool:
+        """Whether all limits let a job start now."""
+        return all(limit.allows(job, job.walltime) for limit in self.limits)
 
     def lacks_only(self, limit: Limit, job: Job) -> bool:
         """Whether a job has hosts to start on now, and a limit keeps it from that."""
@@ -239,6 +243,8 @@ class Cluster(Live):
         *extra* hosts. Where that never happens, the shadow time is infinite and there is nothing extra.
         """
         check_job(job)
+        if not (self.limits or self.counts_on_sleepers):
+            return self._ledger.reservation(job, self.now)
         limits = [limit.ahead(job) for limit in self.limits]
         return self._ledger.reservation(job, self.now, self.to_wake, limits)
 
