@@ -522,6 +522,16 @@ def test_an_allocator_chooses_nodes_and_hosts_in_them() -> None:
     assert schedule["allocated_resources"].to_dict() == {"small": "15", "large": "0-5", "other": "14"}
 
 
+def test_what_conservative_promises_is_not_checked_for_an_allocator(small: Path) -> None:
+    machine = ROOT / "platforms" / "nodes64.toml"
+    result = bp.simulate(
+        small, "conservative", options={"allocator": ALLOCATOR}, platform=machine, reject_larger=True
+    )
+    assert result.validate() == []
+    with pytest.raises(InputError, match="cannot be checked for an allocator of your own"):
+        result.validate("conservative")
+
+
 def test_the_kit_tries_allocators() -> None:
     from batsched_py.schedulers.easy import Easy
 

@@ -247,11 +247,16 @@ class Result:
         from batsched_py.outside.curve import read_curve
 
         outside, platform = self.experiment.actors.outside, self._platform
-        machine = platform.as_protocol()[0]
+        machine, options = platform.as_protocol()[0], self.experiment.actors.scheduler.options
+        if policy == "conservative" and platform.has_nodes and options.get("allocator"):
+            raise InputError(
+                "what conservative backfilling promises depends on which nodes are chosen, so it cannot be "
+                "checked for an allocator of your own"
+            )
         facts = Facts(
             machine=machine,
             speeds=[host.speed for host in platform.hosts],
-            nodes=str(self.experiment.actors.scheduler.options.get("nodes", "first-fit")),
+            nodes=str(options.get("nodes", "first-fit")),
             absences=(),
             events=outages_in(self.experiment.scenario.events),
             closures=() if outside.closures is None else read_closures(outside.closures, machine).all,

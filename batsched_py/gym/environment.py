@@ -15,17 +15,7 @@ from numpy.typing import NDArray
 from batsched_py.api.log import FileName, Log
 from batsched_py.engines import new_simulation
 from batsched_py.errors import InputError
-from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario
-from batsched_py.experiment.build import (
-    NOTHING_GIVEN,
-    failure_rule,
-    new_setup,
-    observed,
-    outlook_of,
-    read_machine,
-    with_failure_rule,
-    with_needs,
-)
+from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, build
 from batsched_py.experiment.value import Failures, OnFailure, OutsideFiles
 from batsched_py.gym.rewards import Reward, reward_of
 from batsched_py.gym.tasks import Task
@@ -151,7 +141,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         self.task = deepcopy(task)
         outside = outside or OutsideFiles()
         machine = Machine(file=None if platform is None else os.fspath(platform), hosts=hosts)
-        self._experiment = with_failure_rule(
+        self._experiment = build.with_failure_rule(
             Experiment(
                 scenario=Scenario(machine=machine, failing=failing or Failures(), energy=energy),
                 actors=Actors(
@@ -161,7 +151,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         )
         self._platform: Platform | None = None
         if not (hosts is None and platform is None):
-            self._platform = read_machine(machine, ())
+            self._platform = build.read_machine(machine, ())
         elif outside.closures is not None:
             raise InputError("closures name hosts of a machine; give hosts=N or platform=FILE")
         self._known = _known(outside, self._platform)
@@ -220,18 +210,20 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         """Simulate a workload, stopping at each question."""
         scenario, actors = self._experiment.scenario, self._experiment.actors
         if self._platform is None:
-            self._platform = read_machine(scenario.machine, [workload])
+            self._platform = build.read_machine(scenario.machine, [workload])
         users = () if self._behaviour is None else UsersOf(self._behaviour, [workload])
-        process = observed(
+        process = build.observed(
             actors,
-            NOTHING_GIVEN,
+            build.NOTHING_GIVEN,
             _AgentsPlace(self._begin, workload),
             users,
-            on_failure=failure_rule(actors.restarting),
+            on_failure=build.failure_rule(actors.restarting),
             outlook=None if self._known is NOTHING_KNOWN else lambda hosts: self._known,
         )
         static = [workload] if self._behaviour is None else []
-        setup = new_setup(with_needs(scenario, process.needs), self._platform, static, failing_for=[workload])
+        setup = build.new_setup(
+            build.with_needs(scenario, process.needs), self._platform, static, failing_for=[workload]
+        )
         setup = replace(setup, known=self._known)
         outputs = Outputs(None if export is None else os.fspath(export))
         self._simulation = new_simulation(setup, process, outputs)
@@ -265,7 +257,7 @@ class _AgentsPlace(Scheduler):
 
 def _known(outside: OutsideFiles, platform: Platform | None) -> Known:
     """What is known of outside."""
-    outlook = outlook_of(outside)
+    outlook = build.outlook_of(outside)
     return NOTHING_KNOWN if outlook is None else outlook(platform.as_protocol()[0] if platform else ())
 
 

@@ -89,33 +89,30 @@ class Stepper:
         return False
 
     def _show(self, word: str, rest: str, scene: Scene) -> None:
-        ledger = scene.ledger
-        match word:
-            case "queue" | "q":
-                lines = queue_lines(ledger, scene.now)
-            case "running" | "r":
-                lines = running_lines(ledger, scene.now)
-            case "hosts" | "h":
-                lines = host_lines(ledger, scene.now)
-            case "why" | "w":
-                lines = [self._why(_needed(rest, "why JOB"), scene)]
-            case _:
-                raise InputError(f"there is no command {word!r}; `help` shows which there are")
-        for line in lines:
-            self._say(line)
+        lists = {"queue": queue_lines, "running": running_lines, "hosts": host_lines}
+        for name, lines in lists.items():
+            if word in (name, name[0]):
+                for line in lines(scene.ledger, scene.now):
+                    self._say(line)
+                return
+        if word not in ("why", "w"):
+            raise InputError(f"there is no command {word!r}; `help` shows which there are")
+        self._say(f"      {_why(_needed(rest, 'why JOB'), scene)}")
 
-    def _why(self, name: str, scene: Scene) -> str:
-        ledger = scene.ledger
-        for place, job in enumerate(ledger.queue, 1):
-            if name in (job.id, job.name):
-                return f"      {waits(job, ledger, scene.now)}; it is number {place} in the queue"
-        for job, why in kept_back(ledger):
-            if name in (job.id, job.name):
-                return f"      {job.id} {why}"
-        for running in ledger.running:
-            if name in (running.job.id, running.job.name):
-                return f"      {running.job.id} runs since {running.start:.10g} on {running.hosts}"
-        return f"      job {name} neither waits nor runs now"
+
+def _why(name: str, scene: Scene) -> str:
+    """Why a job waits, or that it does not."""
+    ledger = scene.ledger
+    for place, job in enumerate(ledger.queue, 1):
+        if name in (job.id, job.name):
+            return f"{waits(job, ledger, scene.now)}; it is number {place} in the queue"
+    for job, why in kept_back(ledger):
+        if name in (job.id, job.name):
+            return f"{job.id} {why}"
+    for running in ledger.running:
+        if name in (running.job.id, running.job.name):
+            return f"{running.job.id} runs since {running.start:.10g} on {running.hosts}"
+    return f"job {name} neither waits nor runs now"
 
 
 def _always(scene: Scene) -> bool:
