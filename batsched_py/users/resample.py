@@ -66,8 +66,7 @@ class Resample(NamedUsers, Wrapper):
         str, Meta(description="Users who are taken more often than others: USER:TIMES, several with commas.")
     ] = ""
     longest: Annotated[
-        float,
-        Meta(ge=0, description="Jobs that run for more hours than this are left out; 0 keeps all."),
+        float, Meta(ge=0, description="Jobs that run for more hours than this are left out; 0 keeps all.")
     ] = 0.0
     shuffle: Annotated[
         bool,

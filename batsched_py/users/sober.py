@@ -189,8 +189,7 @@ class Sober(EachUser):
         float, Meta(ge=0, le=1, description="The chance that a job asks for fewer hosts, and does less.")
     ] = 0.0
     shorter: Annotated[
-        float,
-        Meta(ge=0, le=1, description="The chance that a job runs for a shorter time, and does less."),
+        float, Meta(ge=0, le=1, description="The chance that a job runs for a shorter time, and does less.")
     ] = 0.0
     give_up: Annotated[float, Meta(ge=0, le=1, description="The chance that a job is given up.")] = 0.0
     chances_file: Annotated[

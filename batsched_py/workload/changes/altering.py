@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from batsched_py.workload.changes import Change
 from batsched_py.workload.swf.conventions import EXTRA
-from batsched_py.workload.swf.log import COLUMNS, HOUR, Floats, Integers, SwfLog, swf_log
+from batsched_py.workload.swf.log import COLUMNS, HOUR, Floats, Integers, Random, SwfLog, swf_log
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Estimates(Change):
         return changed, f"run times are {accuracy:.1%} of the requested times on average"
 
 
-def _round(run_times: Floats, random: np.random.Generator) -> Floats:
+def _round(run_times: Floats, random: Random) -> Floats:
     """A round number for each run time, of those that are not below it; whole hours beyond the largest."""
     limit = int(min(np.searchsorted(ROUND, run_times.max()), len(ROUND) - 1))
     values = ROUND[: limit + 1]
@@ -173,7 +173,7 @@ class Anonymise(Change):
         return self.name
 
 
-def _renumbered(numbers: Integers, random: np.random.Generator) -> Integers:
+def _renumbered(numbers: Integers, random: Random) -> Integers:
     """Known numbers become 1, 2, 3, ... in a random order; unknown ones stay."""
     distinct, codes = np.unique(numbers, return_inverse=True)
     known = distinct >= 0

@@ -16,7 +16,7 @@ from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
 from batsched_py.workload.description.jobs import characterised, requested
 from batsched_py.workload.description.over_time import machine_of
-from batsched_py.workload.swf.log import COLUMNS, SwfLog, swf_log
+from batsched_py.workload.swf.log import COLUMNS, Random, SwfLog, swf_log
 
 #: Generated logs begin on a Monday at midnight, unless their model says otherwise: 2024-01-01 in UTC.
 START: Final = 1_704_067_200
@@ -106,7 +106,7 @@ class LearningModel(Model):
         """The parameters for some jobs, of which there are at least two."""
 
     @abstractmethod
-    def draw(self, learned: Any, jobs: int, random: np.random.Generator) -> Columns:
+    def draw(self, learned: Any, jobs: int, random: Random) -> Columns:
         """The columns of so many jobs, with these parameters."""
 
 

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from batsched_py.workload.description.jobs import DELTA, Bags, zipf_exponent
 from batsched_py.workload.description.over_time import arrival_hurst
-from batsched_py.workload.swf.log import HOUR, WEEK, Floats, Integers
+from batsched_py.workload.swf.log import HOUR, WEEK, Floats, Integers, Random
 
 
-def fractional_gaussian_noise(count: int, hurst: float, random: np.random.Generator) -> Floats:
+def fractional_gaussian_noise(count: int, hurst: float, random: Random) -> Floats:
     """A standard normal series whose autocorrelation is exactly that of the Hurst parameter.
 
     Its covariance matrix is embedded into a circulant one, which the Fourier transform makes diagonal (Davies
@@ -91,7 +91,7 @@ def fit_cascade(clock: Floats) -> Cascade:
     )
 
 
-def generate_arrivals(cascade: Cascade, jobs: int, random: np.random.Generator) -> Floats:
+def generate_arrivals(cascade: Cascade, jobs: int, random: Random) -> Floats:
     """So many arrivals, in whole seconds since a Monday at midnight, in ascending order."""
     counts = {(0, _HOURS): _weekly(cascade, jobs, random)}
     for first, middle, last, table in _splits():
@@ -130,7 +130,7 @@ def _splits() -> list[tuple[int, int, int, str]]:
     return splits
 
 
-def _weekly(cascade: Cascade, jobs: int, random: np.random.Generator) -> Integers:
+def _weekly(cascade: Cascade, jobs: int, random: Random) -> Integers:
     """The number of jobs of each week, so many in all."""
     weeks = max(1, round(jobs / max(float(np.mean(cascade.weeks)), 1.0)))
     noise = fractional_gaussian_noise(weeks, cascade.hurst, random)
@@ -171,7 +171,7 @@ def _shares(whole: NDArray[np.int64], part: NDArray[np.int64]) -> Shares:
     return Shares(classes, shares)
 
 
-def _split(shares: Shares | None, whole: Integers, random: np.random.Generator) -> Integers:
+def _split(shares: Shares | None, whole: Integers, random: Random) -> Integers:
     """How many of each number of jobs go to the first half; a class never seen is like the nearest."""
     if shares is None or not shares.classes:
         return random.binomial(whole, 0.5)
@@ -183,7 +183,7 @@ def _split(shares: Shares | None, whole: Integers, random: np.random.Generator) 
     return np.clip(drawn, 0, whole).astype(np.int64)
 
 
-def _stratified(groups: Integers, random: np.random.Generator) -> Floats:
+def _stratified(groups: Integers, random: Random) -> Floats:
     """A uniform number for each place, spread evenly within its group: one in each of equal strata."""
     order = np.lexsort((random.random(len(groups)), groups))
     _, codes, count = np.unique(groups, return_inverse=True, return_counts=True)
@@ -238,9 +238,7 @@ def fit_bag_cuts(submit: Floats, bags: Bags, most: int, delta: float = DELTA) ->
     return BagCuts(np.round((opened + _PRIOR * mean) / (jobs + _PRIOR), 5).tolist(), most)
 
 
-def cut_bags(
-    cuts: BagCuts, submit: Floats, planned: Integers, random: np.random.Generator, delta: float = DELTA
-) -> Bags:
+def cut_bags(cuts: BagCuts, submit: Floats, planned: Integers, random: Random, delta: float = DELTA) -> Bags:
     """Cut arrivals into bags; those with the same positive number in ``planned`` are one already."""
     delays = np.diff(submit)
     late = ((delays > delta) | (planned[1:] != planned[:-1])).tolist()
@@ -271,9 +269,7 @@ def fit_zipf_sizes(bags: Bags) -> ZipfSizes:
     return ZipfSizes(exponent=zipf_exponent(bags.sizes), most=int(bags.sizes.max()))
 
 
-def cut_bags_by_size(
-    zipf: ZipfSizes, submit: Floats, random: np.random.Generator, delta: float = DELTA
-) -> Bags:
+def cut_bags_by_size(zipf: ZipfSizes, submit: Floats, random: Random, delta: float = DELTA) -> Bags:
     """Cut arrivals into bags as Algorithm 1 does."""
     cumulated = np.cumsum(np.arange(1, zipf.most + 1) ** -zipf.exponent)
     drawn = np.searchsorted(cumulated, random.random(len(submit)) * cumulated[-1], side="right") + 1
@@ -335,7 +331,7 @@ def _small(bags: Bags) -> int:
 
 
 def place_large_bags(
-    large: LargeBags, submit: Floats, window: float, random: np.random.Generator
+    large: LargeBags, submit: Floats, window: float, random: Random
 ) -> tuple[Floats, Integers]:
     """Arrivals in which large bags have places, and for each job the number of its large bag, or 0."""
     submit, planned = submit.copy(), np.zeros(len(submit), dtype=np.int64)
@@ -352,7 +348,7 @@ def place_large_bags(
     return submit, planned
 
 
-def _drawn(large: LargeBags, jobs: int, random: np.random.Generator) -> list[int]:
+def _drawn(large: LargeBags, jobs: int, random: Random) -> list[int]:
     """Which of the log's large bags so many jobs have, the largest first."""
     known = len(large.sizes)
     count = int(known * jobs / large.jobs + random.random())

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Meta
 
 from batsched_py.workload.models import Model
-from batsched_py.workload.swf.log import Integers, SwfLog
+from batsched_py.workload.swf.log import Integers, Random, SwfLog
 
 #: Seconds on 1, 2, 4, 8, 16 and 32 processors; 0 where a program was not measured, or runs for too long.
 PROGRAMS: Final = {
@@ -73,7 +73,7 @@ class BatsimEvaluation(Model):
         }
         return self.to_log(columns, self.processors, seed)
 
-    def _powers(self, count: int, random: np.random.Generator) -> Integers:
+    def _powers(self, count: int, random: Random) -> Integers:
         """The logarithms of the sizes, to the base 2."""
         most = self.processors.bit_length()
         powers = np.floor(random.lognormal(MU, SIGMA, count))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from batsched_py.workload.description.over_time import LAGS, autocorrelation, daily_work, variation
 from batsched_py.workload.models import Columns, Progress
-from batsched_py.workload.swf.log import DAY, Floats, Integers
+from batsched_py.workload.swf.log import DAY, Floats, Integers, Random
 
 #: How far apart bags are that tell how slowly the present changes.
 _APART: Final = 10
@@ -77,7 +77,7 @@ def draw_values(
     programs: Integers,
     jobs: Integers,
     fullness: Floats,
-    random: np.random.Generator,
+    random: Random,
 ) -> Floats:
     """A hidden value for each bag, given its user, program and number of jobs, and how full its day is."""
     crowding = min(persistence.crowding, persistence.everyone)
@@ -98,7 +98,7 @@ def draw_values(
     return values
 
 
-def levels(whose: Integers, weights: Integers, random: np.random.Generator) -> Floats:
+def levels(whose: Integers, weights: Integers, random: Random) -> Floats:
     """A normal value for each owner, given to all that is of this owner.
 
     Weighted by their jobs the values have the mean 0 and the variance 1, even if few owners have most of the
@@ -117,7 +117,7 @@ def likeness_of_programs(values: Floats, users: Integers, programs: Integers) ->
 
 
 def draw_program_values(
-    likeness: float, users: Integers, programs: Integers, jobs: Integers, random: np.random.Generator
+    likeness: float, users: Integers, programs: Integers, jobs: Integers, random: Random
 ) -> Floats:
     """A hidden value for each program; those of a user's programs are as alike as said."""
     first = np.unique(programs, return_index=True)[1]
@@ -132,7 +132,7 @@ def normal_scores(ranks: Floats) -> Floats:
     return np.array([normal.inv_cdf(rank) for rank in np.clip(ranks, 1e-6, 1 - 1e-6).tolist()])
 
 
-def _slowly(series: Integers, keeping: float, random: np.random.Generator) -> Floats:
+def _slowly(series: Integers, keeping: float, random: Random) -> Floats:
     """Normal values that change slowly along each of some series."""
     news = random.standard_normal(len(series)).tolist()
     change = float(np.sqrt(1 - keeping**2))

@@ -20,7 +20,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from batsched_py.workload.models import Model
-from batsched_py.workload.swf.log import Floats, Integers, SwfLog
+from batsched_py.workload.swf.log import Floats, Integers, Random, SwfLog
 
 if TYPE_CHECKING:
     from batsched_py.workload.models.slots import SlotsParameters
@@ -133,7 +133,7 @@ class Lublin(Model):
         return replace(jobs, low=low, middle=jobs.middle + moved, high=jobs.high + moved)
 
 
-def job_sizes(jobs: JobClass | SlotsParameters, count: int, random: np.random.Generator) -> Integers:
+def job_sizes(jobs: JobClass | SlotsParameters, count: int, random: Random) -> Integers:
     """Processors of each job."""
     kind = random.random(count)
     below = random.random(count) <= jobs.below
@@ -144,7 +144,7 @@ def job_sizes(jobs: JobClass | SlotsParameters, count: int, random: np.random.Ge
     return np.where(kind <= jobs.serial, 1, sizes)
 
 
-def job_run_times(jobs: JobClass, sizes: Integers, random: np.random.Generator) -> Floats:
+def job_run_times(jobs: JobClass, sizes: Integers, random: Random) -> Floats:
     """Seconds that each job runs; one that is too long is drawn again."""
     run_times = np.zeros(len(sizes))
     left = np.arange(len(sizes))
@@ -157,7 +157,7 @@ def job_run_times(jobs: JobClass, sizes: Integers, random: np.random.Generator) 
     return np.floor(np.exp(run_times))
 
 
-def arrivals(jobs: JobClass, count: int, random: np.random.Generator) -> Floats:
+def arrivals(jobs: JobClass, count: int, random: Random) -> Floats:
     """When each job comes, in seconds since midnight.
 
     A gap is consumed by the slots of the day: each one uses up its weight. So the sums of the gaps are

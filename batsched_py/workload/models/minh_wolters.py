@@ -25,7 +25,7 @@ from batsched_py.workload.description.jobs import DELTA, contiguous_bags, reques
 from batsched_py.workload.models import Columns, LearningModel, Parameters, Progress, arrivals
 from batsched_py.workload.models.arrivals import Cascade, Exponent, ZipfSizes
 from batsched_py.workload.models.shapes import Mixture, Pairs, Scale, count_pairs, fit_mixture
-from batsched_py.workload.swf.log import Integers, SwfLog, wall_clock
+from batsched_py.workload.swf.log import Integers, Random, SwfLog, wall_clock
 
 
 class NaiveParameters(Parameters):
@@ -55,7 +55,7 @@ class Naive(LearningModel):
             largest=int(requested(jobs).max()),
         )
 
-    def draw(self, learned: NaiveParameters, jobs: int, random: np.random.Generator) -> Columns:
+    def draw(self, learned: NaiveParameters, jobs: int, random: Random) -> Columns:
         """Draw each job independently of the others."""
         sizes = random.integers(1, learned.largest + 1, jobs)
         return {
@@ -115,7 +115,7 @@ class MinhWolters(LearningModel):
             zipf=arrivals.fit_zipf_sizes(contiguous_bags(jobs, self.window)),
         )
 
-    def draw(self, learned: MinhWoltersParameters, jobs: int, random: np.random.Generator) -> Columns:
+    def draw(self, learned: MinhWoltersParameters, jobs: int, random: Random) -> Columns:
         """Stage 4: Algorithm 1."""
         submit = arrivals.generate_arrivals(learned.arrivals, jobs, random)
         zipf = learned.zipf if self.zipf is None else replace(learned.zipf, exponent=self.zipf)
@@ -142,7 +142,7 @@ def parallelism_classes(sizes: Integers) -> dict[str, int]:
     return {str(size): each for size, each in zip(distinct.tolist(), classes.tolist(), strict=True)}
 
 
-def _parallelism(learned: MinhWoltersParameters, labels: Integers, random: np.random.Generator) -> Integers:
+def _parallelism(learned: MinhWoltersParameters, labels: Integers, random: Random) -> Integers:
     """Algorithm 2 for each label of a run time: first a class of sizes, then one of the sizes in it."""
     pairs = learned.pairs
     clusters, sizes, counts = (np.array(column) for column in (pairs.clusters, pairs.sizes, pairs.counts))

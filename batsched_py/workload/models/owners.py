@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from batsched_py.workload.description.jobs import DELTA, Bags
 from batsched_py.workload.models.shapes import BAG_CLASSES, bag_classes, is_large
-from batsched_py.workload.swf.log import Floats, Integers
+from batsched_py.workload.swf.log import Floats, Integers, Random
 
 #: Classes of steps: 1, 2, 3, 4, 5 to 8, 9 to 16, ... Each begins after the end of the one before.
 _ENDS: Final = (0, 1, 2, 3, 4, *(2**power for power in range(3, 14)))
@@ -48,11 +48,7 @@ class Recurrence(Struct):
 
 
 def fit_recurrence(
-    labels: Integers,
-    series: Integers,
-    situations: Integers,
-    count: int,
-    by_chance: float = 0.0,
+    labels: Integers, series: Integers, situations: Integers, count: int, by_chance: float = 0.0
 ) -> Recurrence:
     """Learn from labels that belong to one or more series, in order of time.
 
@@ -81,7 +77,7 @@ def fit_recurrence(
     return Recurrence(round(new, 5), np.round(last, 5).tolist(), np.round(others, 5).tolist())
 
 
-def draw_steps(recurrence: Recurrence, situations: Integers, random: np.random.Generator) -> Integers:
+def draw_steps(recurrence: Recurrence, situations: Integers, random: Random) -> Integers:
     """For each label, how many steps before the one is that it repeats, or 0 if it is a new one."""
     count = len(situations)
     ends = np.array(_ENDS[1:])
@@ -154,9 +150,7 @@ def fit_owners(submit: Floats, users: Integers, groups: Integers, bags: Bags, de
     )
 
 
-def draw_owners(
-    owners: Owners, submit: Floats, bags: Bags, random: np.random.Generator, delta: float = DELTA
-) -> Integers:
+def draw_owners(owners: Owners, submit: Floats, bags: Bags, random: Random, delta: float = DELTA) -> Integers:
     """The user of each bag."""
     large = is_large(bags)
     steps = draw_steps(owners.recurrence, _owner_situations(submit, bags, delta), random)
@@ -173,7 +167,7 @@ def draw_owners(
     return np.array(chosen) + 1
 
 
-def _any_users(owners: Owners, bags: Bags, random: np.random.Generator) -> Integers:
+def _any_users(owners: Owners, bags: Bags, random: Random) -> Integers:
     """For each bag, any user, by how many such bags each has."""
     users = np.zeros(len(bags.sizes), dtype=np.int64)
     classes = bag_classes(bags.sizes)
@@ -234,12 +228,7 @@ def fit_programs(
 
 
 def draw_programs(
-    programs: Programs,
-    submit: Floats,
-    users: Integers,
-    bags: Bags,
-    random: np.random.Generator,
-    delta: float = DELTA,
+    programs: Programs, submit: Floats, users: Integers, bags: Bags, random: Random, delta: float = DELTA
 ) -> Integers:
     """The program of each bag, as numbers from 0; no two users share one."""
     situations = _program_situations(submit, users, bags, delta)

@@ -18,7 +18,7 @@ from batsched_py.workload.models.arrivals import BagCuts, Cascade, Exponent, Lar
 from batsched_py.workload.models.hidden import Persistence
 from batsched_py.workload.models.owners import Owners, Programs
 from batsched_py.workload.models.shapes import Means, Requests, Scale, Shapes
-from batsched_py.workload.swf.log import Floats, Integers, SwfLog, wall_clock
+from batsched_py.workload.swf.log import Floats, Integers, Random, SwfLog, wall_clock
 
 
 class RealisticParameters(models.Parameters):
@@ -103,7 +103,7 @@ class Realistic(models.LearningModel):
         )
         return learned
 
-    def draw(self, learned: RealisticParameters, jobs: int, random: np.random.Generator) -> models.Columns:
+    def draw(self, learned: RealisticParameters, jobs: int, random: Random) -> models.Columns:
         """Draw arrivals, bags, users, programs, sizes, run times and requests, in this order."""
         submit, bags = self._bags(learned, arrivals.generate_arrivals(learned.arrivals, jobs, random), random)
         users = owners.draw_owners(learned.owners, submit, bags, random, learned.window)
@@ -139,7 +139,7 @@ class Realistic(models.LearningModel):
         users: Integers,
         programs: Integers,
         bags: Bags,
-        random: np.random.Generator,
+        random: Random,
     ) -> Integers:
         """The size of each bag."""
 
@@ -155,9 +155,7 @@ class Realistic(models.LearningModel):
             )
         )
 
-    def _bags(
-        self, learned: RealisticParameters, submit: Floats, random: np.random.Generator
-    ) -> tuple[Floats, Bags]:
+    def _bags(self, learned: RealisticParameters, submit: Floats, random: Random) -> tuple[Floats, Bags]:
         """Arrivals and the bags that they are cut into."""
         if self.window != learned.window:
             raise InputError(

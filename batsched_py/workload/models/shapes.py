@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.workload.description.jobs import Bags, requested
 from batsched_py.workload.models import Progress
-from batsched_py.workload.swf.log import DAY, HOUR, Floats, Integers, SwfLog
+from batsched_py.workload.swf.log import DAY, HOUR, Floats, Integers, Random, SwfLog
 
 Scale = Literal["log", "linear"]
 
@@ -59,7 +59,7 @@ class Mixture(Struct):
         """The cluster that each run time most likely comes from."""
         return self._responsibilities(run_times).argmax(axis=1)
 
-    def sampled(self, run_times: Floats, random: np.random.Generator) -> Integers:
+    def sampled(self, run_times: Floats, random: Random) -> Integers:
         """A cluster for each run time, by the probabilities that it comes from each of them."""
         cumulated = np.cumsum(self._responsibilities(run_times), axis=1)
         chances = random.random((len(run_times), 1)) * cumulated[:, -1:]
@@ -160,7 +160,7 @@ def fit_spread(run_times: Floats, bags: Bags) -> Spread:
     )
 
 
-def spread_out(spread: Spread, means: Floats, bags: Bags, random: np.random.Generator) -> Floats:
+def spread_out(spread: Spread, means: Floats, bags: Bags, random: Random) -> Floats:
     """The run time of each job, given the mean of its bag."""
     classes = _classes(means, bags.sizes)
     of_jobs = np.repeat(classes, bags.sizes)
@@ -188,7 +188,7 @@ def _quantiles(values: Floats) -> list[float]:
     return np.round(found, 5).tolist()
 
 
-def _drawn(quantiles: list[float], count: int, random: np.random.Generator) -> Floats:
+def _drawn(quantiles: list[float], count: int, random: Random) -> Floats:
     """So many values, spread evenly over the quantiles; without any, all are 0."""
     if not quantiles:
         return np.zeros(count)
@@ -372,9 +372,7 @@ def _longest(run_times: Floats, sizes: Integers) -> list[float]:
 _FEWEST: Final = 32
 
 
-def draw_run_times(
-    shapes: Shapes, means: Floats, sizes: Integers, bags: Bags, random: np.random.Generator
-) -> Floats:
+def draw_run_times(shapes: Shapes, means: Floats, sizes: Integers, bags: Bags, random: Random) -> Floats:
     """The run time of each job, given the mean and the size of each bag, in whole seconds."""
     longest = np.repeat(np.array(shapes.longest)[size_classes(sizes)], bags.sizes)
     run_times = np.rint(spread_out(shapes.spread, means, bags, random))
@@ -404,7 +402,7 @@ class Means:
     the log, whatever their distribution is. Around the mean the jobs of a bag differ (:class:`Spread`).
     """
 
-    def __init__(self, shapes: Shapes, bags: Bags, sizes: Integers, random: np.random.Generator) -> None:
+    def __init__(self, shapes: Shapes, bags: Bags, sizes: Integers, random: Random) -> None:
         self._classes = bag_classes(bags.sizes)
         kinds, codes, counts = np.unique(
             np.stack([self._classes, sizes]), axis=1, return_inverse=True, return_counts=True
@@ -429,7 +427,7 @@ class Means:
         return self._run_times[self._first + (turns * self._drawn).astype(np.int64)]
 
 
-def _run_times(shapes: Shapes, clusters: Integers, sizes: Integers, random: np.random.Generator) -> Floats:
+def _run_times(shapes: Shapes, clusters: Integers, sizes: Integers, random: Random) -> Floats:
     """A run time for each pair of a cluster and a size."""
     slope, centre, deviation = np.array(
         [(each.slope, each.centre, each.deviation) for each in shapes.clusters]
@@ -439,7 +437,7 @@ def _run_times(shapes: Shapes, clusters: Integers, sizes: Integers, random: np.r
     return shapes.mixture.from_scale(values, np.array(shapes.longest)[size_classes(sizes)])
 
 
-def _clusters(shares: Floats, counts: Integers, random: np.random.Generator) -> Integers:
+def _clusters(shares: Floats, counts: Integers, random: Random) -> Integers:
     """For each row of shares so many clusters, in proportion to them."""
     cumulated = np.cumsum(shares, axis=1)
     cumulated /= cumulated[:, -1:]
@@ -495,7 +493,7 @@ def fit_requests(run_times: Floats, requested: Floats) -> Requests:
     return Requests(rows[0].astype(np.int64).tolist(), rows[1].tolist(), counts.tolist())
 
 
-def draw_requests(requests: Requests, run_times: Floats, random: np.random.Generator) -> Floats:
+def draw_requests(requests: Requests, run_times: Floats, random: Random) -> Floats:
     """A requested time for each run time: one of its class that is not below it, else whole hours."""
     drawn = np.empty(len(run_times))
     classes = _run_time_classes(run_times)
@@ -510,7 +508,7 @@ def draw_requests(requests: Requests, run_times: Floats, random: np.random.Gener
     return drawn
 
 
-def _at_least(times: Floats, counts: Integers, run_times: Floats, random: np.random.Generator) -> Floats:
+def _at_least(times: Floats, counts: Integers, run_times: Floats, random: Random) -> Floats:
     """For each run time one of the times not below it, or none at all, as often as they were seen."""
     unsaid = float(counts[times < 0].sum() / counts.sum())
     said, weights = times[times > 0], counts[times > 0]

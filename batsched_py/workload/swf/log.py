@@ -20,6 +20,7 @@ from batsched_py.workload.swf.conventions import header_lines, machine_size, nev
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Random = np.random.Generator
 
 #: So many records are written at a time.
 _PIECE = 10_000

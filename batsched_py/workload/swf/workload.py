@@ -46,11 +46,7 @@ class LoggedJobs(Jobs):
     """
 
     def __init__(
-        self,
-        workload: str,
-        columns: Mapping[str, Numbers],
-        extras: Numbers,
-        profiles: Mapping[float, str],
+        self, workload: str, columns: Mapping[str, Numbers], extras: Numbers, profiles: Mapping[float, str]
     ) -> None:
         self._workload = workload
         self._columns = columns
