@@ -5,11 +5,11 @@ weight. The time to the next job is drawn from those of the log and spent along 
 its weight. In the paper this time has a limit, which grows with the jobs that the hour, the weekday and the
 month have got so far, so that their shares become those of the log. The limit makes logs denser and shorter
 than the one they are like. Here weekdays and months have weights, too, and the times between jobs are learned
-as they are spent, in the time of the weights (:mod:`~.slot_calendar`). So shares and days agree without it.
+as they are spent, in the time of the weights (:class:`SlotCalendar`). So shares and days agree without it.
 
 Jobs: sizes are drawn as in the model of Lublin and Feitelson, with the log's shares. A job's work, in
 operations, is drawn from those of the log. Its duration is the work over what its units do in a second: so
-another machine can be asked for, with other units (:mod:`~.unit_requests`).
+another machine can be asked for, with other units (:class:`UnitRequests`).
 """
 
 from __future__ import annotations
