@@ -1,9 +1,9 @@
 """Whose bag it is: users who come, stay for a session, return, and leave after some weeks or months.
 
 Each bag belongs to the user of the last bag, or to that of some bags before, or to any user, in proportion to
-how many bags of that class of sizes each has in the log (:class:`Recurrence`). Thus at any time few users submit
-most of the jobs, and they change: Feitelson (2007) calls this locality of sampling. How likely the user of
-the last bag goes on depends on how long ago that was.
+how many bags of that class of sizes each has in the log (:class:`Recurrence`). Thus at any time few users
+submit most of the jobs, and they change: Feitelson (2007) calls this locality of sampling. How likely the
+user of the last bag goes on depends on how long ago that was.
 """
 
 from __future__ import annotations
