@@ -134,17 +134,13 @@ class Accounting(Struct):
         """Add an account or a user of one, or what more is known of it."""
         key = tuple(values.get(name, "") for name in ("account", "user", "partition"))
         known = msgspec.to_builtins(self.associations.get(key, {}))
-        try:
+        with findings.noting(where):
             self.associations[key] = msgspec.convert({**known, **values}, Association)
-        except ValueError as error:
-            findings.mistake(where, str(error))
 
     def add_qos(self, values: Mapping[str, Any], where: str, findings: reading.Findings) -> None:
         """Add a QOS."""
-        try:
+        with findings.noting(where):
             self.qos[values["name"]] = msgspec.convert(values, Qos)
-        except ValueError as error:
-            findings.mistake(where, str(error))
 
     def check(self, findings: reading.Findings) -> None:
         """Note accounts and QOS that are named but not there."""
@@ -174,10 +170,7 @@ def read_values(
                 findings.left_out(where, f"{shown_name(title)} is not modelled")
             continue
         target, read = targets[name]
-        try:
-            value = read(text.strip())
-        except ValueError as error:
-            value = findings.refused(where, f"{shown_name(title)}={shown_name(text)}", error)
+        value = findings.read(read, text.strip(), where, f"{shown_name(title)}={shown_name(text)}")
         if value and is_unused(table, target):
             findings.left_out(where, f"{shown_name(title)} is not modelled")
         if isinstance(value, dict):

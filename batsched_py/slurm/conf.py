@@ -179,14 +179,9 @@ class _Reader:
             self._licences(line.where, text)
         elif name in SETTINGS:
             what = f"{written}={shown_name(text)}"
-            try:
-                values = SETTINGS[name](text)
-            except ValueError as error:
-                values = self._findings.refused(line.where, what, error) or {}
-            try:
+            values = self._findings.read(SETTINGS[name], text, line.where, what) or {}
+            with self._findings.noting(line.where, f"{what}: "):
                 self._check(values, line.where, written)
-            except ValueError as error:
-                self._findings.refused(line.where, what, error)
         else:
             unknown = f"{written}={shown_name(text)} is not known, neither here nor to Slurm 22.05"
             known = conf_settings.WITHOUT_EFFECT, conf_settings.UNMODELLED
@@ -230,13 +225,11 @@ class _Reader:
                 self._note(where, name.strip().lower(), name.strip(), known, unknown)
                 continue
             table, field, read = target
-            try:
+            with self._findings.noting(where, f"{shown_name(option)}: "):
                 if (read is None) == bool(equals):
                     raise ValueError("takes no value" if read is None else "needs a value")
                 value_read = True if read is None else read(value.strip())
                 self._check({f"{table}.{field}": value_read}, where, name.strip())
-            except ValueError as error:
-                self._findings.mistake(where, f"{shown_name(option)}: {error}")
 
     def _partition(self, line: ConfLine) -> None:
         values: Values = {}
@@ -244,10 +237,8 @@ class _Reader:
         for name, text in line.settings.items():
             written = line.names[name]
             if name in conf_settings.PARTITION_SETTINGS:
-                try:
-                    found = conf_settings.PARTITION_SETTINGS[name](text)
-                except ValueError as error:
-                    found = self._findings.refused(line.where, f"{written}={shown_name(text)}", error) or {}
+                read, what = conf_settings.PARTITION_SETTINGS[name], f"{written}={shown_name(text)}"
+                found = self._findings.read(read, text, line.where, what) or {}
                 for field, value in found.items():
                     if is_unused("partitions", field) and value != getattr(usual, field):
                         what = _named(written, field)
@@ -260,18 +251,15 @@ class _Reader:
         if line.get("partitionname").upper() == "DEFAULT":
             self._partition_defaults |= values
             return
-        try:
+        with self._findings.noting(line.where):
             former = self._known.pop(line.get("partitionname"), None)
             # a partition that names no nodes has none
             base = {"nodes": ""} | self._partition_defaults if former is None else asdict(former)
             given = {name: value for name, value in (base | values).items() if value is not None}
             partition = msgspec.convert(given, Partition)
-        except ValueError as error:
-            self._findings.mistake(line.where, str(error))
-            return
-        if partition.name in self.partitions and former is None:
-            self._findings.mistake(line.where, f"there are two partitions called {partition.name!r}")
-        self.partitions[partition.name] = partition
+            if partition.name in self.partitions and former is None:
+                self._findings.mistake(line.where, f"there are two partitions called {partition.name!r}")
+            self.partitions[partition.name] = partition
 
     def _node_line(self, line: ConfLine) -> None:
         """What the machine does not say of nodes."""
@@ -288,17 +276,12 @@ class _Reader:
         if line.get("nodename").upper() == "DEFAULT":
             self._node_defaults |= line.settings
             return
-        try:
+        with self._findings.noting(line.where):
             settings = _node_settings(self._node_defaults | line.settings)
-        except ValueError as error:
-            self._findings.mistake(line.where, str(error))
-            return
-        if line.get("state").upper() in ("CLOUD", "FUTURE"):
-            self._findings.left_out(
-                line.where, f"nodes of the state {line.get('state')} stay {settings.state}"
-            )
-        if settings != NodeSettings(settings.nodes):
-            self._nodes.append(settings)
+            if (state := line.get("state")).upper() in ("CLOUD", "FUTURE"):
+                self._findings.left_out(line.where, f"nodes of the state {state} stay {settings.state}")
+            if settings != NodeSettings(settings.nodes):
+                self._nodes.append(settings)
 
     def _licences(self, where: str, text: str) -> None:
         for part in filter(None, text.split(",")):

@@ -165,10 +165,8 @@ class JobMaker:
 
     def jobs(self, asked: Submission) -> Iterator[Job]:
         """The job of a submission, or the tasks of its array; none if something is wrong with it."""
-        try:
+        with self._findings.noting(asked.where):
             yield from self._made(asked)
-        except ValueError as error:
-            self._findings.mistake(asked.where, str(error))
 
     def _made(self, asked: Submission) -> list[Job]:
         settle_gpus(asked)

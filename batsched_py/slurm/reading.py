@@ -243,6 +243,22 @@ class Mistakes(InputError):
         super().__init__(f"{self.found[0]}{others}")
 
 
+class Noting(Struct, frozen=True):
+    """A block in which a mistake may be found."""
+
+    findings: Findings
+    where: str
+    what: str
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: object, trace: object) -> bool:
+        if isinstance(error, ValueError):
+            self.findings.mistake(self.where, f"{self.what}{error}")
+        return isinstance(error, ValueError)
+
+
 class Findings(Struct):
     """All that was found."""
 
@@ -264,6 +280,17 @@ class Findings(Struct):
     def of_no_effect(self, where: str, what: str) -> None:
         """Note what shapes no schedule."""
         self.without_effect.append(Finding(where, what))
+
+    def noting(self, where: str, what: str = "") -> Noting:
+        """Note a ``ValueError`` as a mistake, and go on behind the block."""
+        return Noting(self, where, what)
+
+    def read(self, read: Callable[[str], Any], text: str, where: str, what: str) -> Any:
+        """What a text says, or what of it can be taken, if anything."""
+        try:
+            return read(text)
+        except ValueError as error:
+            return self.refused(where, what, error)
 
     def refused(self, where: str, what: str, error: ValueError) -> Any:
         """Note a value that cannot be taken: as not modelled if Slurm knows it, else as a mistake.

@@ -68,13 +68,10 @@ def read_submissions(path: Path, findings: Findings) -> Iterator[Submission]:
             findings.mistake(where, f"has {len(row)} fields instead of {len(head)}")
             continue
         values = dict(zip(head, row, strict=True))
-        try:
+        with findings.noting(where):
             submitted = _submission(place, values, where, findings)
-        except ValueError as error:
-            findings.mistake(where, str(error))
-            continue
-        submitted.at = last = max(submitted.at, last) + SUBMITTING
-        yield submitted
+            submitted.at = last = max(submitted.at, last) + SUBMITTING
+            yield submitted
 
 
 def _submission(place: int, values: dict[str, str], where: str, findings: Findings) -> Submission:

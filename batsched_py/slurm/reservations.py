@@ -75,21 +75,15 @@ def _reservation(
 ) -> Iterator[Reservation]:
     """The reservation of some settings, unless they are wrong."""
     given = {name: value for name, value in settings.items() if value not in _NOTHING}
-    try:
+    called = f"reservation {shown_name(given.get('reservationname', ''))}"
+    with findings.noting(where, f"{called}: "):
         start, end = _span(given, clock, now)
-        if given.get("licenses") and not _has_nodes(given):
-            name = shown_name(given.get("reservationname", ""))
-            findings.left_out(where, f"reservation {name} of licences alone is not modelled")
+        has_nodes = "nodes" in given or any(given.get(name, "0") != "0" for name in ("nodecnt", "nodecount"))
+        if given.get("licenses") and not has_nodes:
+            findings.left_out(where, f"{called} of licences alone is not modelled")
             return
         values = {"start": start, "end": end, "created": now, **_values(where, given, findings)}
         yield msgspec.convert(values, Reservation)
-    except ValueError as error:
-        name = shown_name(given.get("reservationname", ""))
-        findings.mistake(where, f"reservation {name}: {error}")
-
-
-def _has_nodes(given: Mapping[str, str]) -> bool:
-    return "nodes" in given or any(given.get(name, "0") != "0" for name in ("nodecnt", "nodecount"))
 
 
 def _span(given: Mapping[str, str], clock: Clock, now: float) -> tuple[float, float]:
@@ -166,10 +160,10 @@ def read_setup(path: Path, clock: Clock, findings: Findings) -> tuple[list[Reser
         where = f"{path}, line {number}"
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        try:
+        words: list[str] = []
+        with findings.noting(where):
             words = shlex.split(line)
-        except ValueError as error:
-            findings.mistake(where, f"{error}")
+        if not words:
             continue
         if words[:2] == ["scontrol", "create"] and words[2:] and words[2][:3].lower() == "res":
             reservations += created_reservation(where, words[2:], clock, -BEFORE, findings)

@@ -297,17 +297,13 @@ def answer(question: Question) -> Forecast:
     zone_named(question.zone)
     findings = Findings()
     moment = time = None
-    try:
+    with findings.noting("--at"):
         if question.moment is not None:
             moment = Clock(0.0, question.zone).moment(question.moment)
-    except ValueError as error:
-        findings.mistake("--at", str(error))
     live = read_live(question.listing, question.zone, findings, moment)
     now = live.now if moment is None else moment
-    try:
+    with findings.noting("--time"):
         time = None if question.time is None else time_limit(question.time)
-    except ValueError as error:
-        findings.mistake("--time", str(error))
     if now is None:
         findings.mistake(str(question.listing), "does not tell when it was printed; give --at TIME")
     cluster = read_cluster(question.conf, findings)

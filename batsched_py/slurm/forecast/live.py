@@ -122,11 +122,9 @@ def read_live(path: Path, zone: str, findings: Findings, moment: float | None = 
     if twice:
         findings.mistake(str(path), f"there are two jobs {shown_name(twice[0])}")
     for job in live.jobs:
-        try:
+        with findings.noting(job.where, f"job {shown_name(job.id)}: "):
             expand(job.fields.get("node_list", ""))
             expand(job.fields.get("exclude", ""))
-        except ValueError as error:
-            findings.mistake(job.where, f"job {shown_name(job.id)}: {error}")
     live.jobs.sort(key=_number)
     return live
 

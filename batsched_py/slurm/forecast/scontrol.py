@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -83,12 +84,10 @@ def _records(path: Path, text: str, findings: Findings) -> Iterator[tuple[str, d
 
 def printed_job(where: str, fields: Mapping[str, str], zone: str, findings: Findings) -> LiveJob | None:
     """The job that has these fields as they are printed, unless something is wrong with them."""
-    try:
+    with findings.noting(where, f"job {shown_name(fields['JobId'])}: "):
         started, eligible = (moment_of(fields, name, zone) for name in ("StartTime", "EligibleTime"))
         return job_of(where, fields, started, eligible)
-    except ValueError as error:
-        findings.mistake(where, f"job {shown_name(fields['JobId'])}: {error}")
-        return None
+    return None
 
 
 def job_of(where: str, fields: Mapping[str, str], started: float | None, eligible: float | None) -> LiveJob:
@@ -191,16 +190,13 @@ def read_squeue(path: Path, text: str, findings: Findings) -> Live:
     jobs = []
     for place, fields in enumerate(content.jobs):
         where = f"{path}, job {place}"
-        try:
+        with findings.noting(where):
             if check_state(_state(fields), where, findings) is not None:
                 moments = [_number(fields, name) or None for name in ("start_time", "eligible_time")]
                 jobs.append(job_of(where, _as_printed(fields), *moments))
-        except ValueError as error:
-            findings.mistake(where, str(error))
-    try:
+    now = None
+    with suppress(ValueError):
         now = _number({"now": content.last_update}, "now")
-    except ValueError:
-        now = None
     return Live(jobs, now)
 
 

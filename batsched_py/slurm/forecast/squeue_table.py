@@ -140,13 +140,10 @@ def read_table(path: Path, lines: Sequence[str], zone: str, moment: float | None
         if not line.strip() or line == lines[header]:
             continue
         where = f"{path}, line {number}"
-        try:
+        with findings.noting(where):
             fields = _fields(zip(columns, cutter.cells(line), strict=True))
-        except ValueError as error:
-            findings.mistake(where, str(error))
-            continue
-        if check_state(fields["JobState"], where, findings) is not None:
-            rows[where] = fields
+            if check_state(fields["JobState"], where, findings) is not None:
+                rows[where] = fields
     _put_limits_on_arrays(rows.values())
     for reason, column in (("Dependency", "DEPENDENCY"), ("BeginTime", "START_TIME")):
         if count := sum(_is_unclear(fields, reason) for fields in rows.values()):
