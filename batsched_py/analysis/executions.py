@@ -294,12 +294,7 @@ def write_executions_page(path: str | Path, found: Executions) -> None:
     drawn, since = all_figures(found)
     title = f"{first} and {second}"
     header = f'<h1>{html.escape(title)}</h1>\n<div id="tiles">{_tiles(found)}</div>'
-    charts = section(
-        "Gantt charts",
-        _note(found, since),
-        figure(first, "first"),
-        figure(second, "second"),
-    )
+    charts = section("Gantt charts", _note(found, since), figure(first, "first"), figure(second, "second"))
     starts = section(
         "Starts",
         f"How much later each job starts in {second}, by its submission in {first}.",

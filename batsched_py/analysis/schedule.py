@@ -281,10 +281,7 @@ def _read_rows(file: Any) -> pd.DataFrame | None:
     """The whole table at once, or nothing if some row is bad."""
     try:
         schedule = pd.read_csv(
-            file,
-            dtype=_TYPES,
-            keep_default_na=False,
-            na_values={column: [""] for column in _NUMBERS},
+            file, dtype=_TYPES, keep_default_na=False, na_values={column: [""] for column in _NUMBERS}
         )
     except (ValueError, OverflowError):
         return None

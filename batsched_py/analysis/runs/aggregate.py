@@ -246,10 +246,7 @@ class Comparison(Struct, frozen=True):
 
 
 def compare(
-    runs: Sequence[MeasuredRun],
-    metrics: Sequence[str],
-    baseline: str = "",
-    own: Own = NOTHING,
+    runs: Sequence[MeasuredRun], metrics: Sequence[str], baseline: str = "", own: Own = NOTHING
 ) -> Iterator[Comparison]:
     """Every two schedulers that had the same repetitions, wherever one of them is better on average.
 

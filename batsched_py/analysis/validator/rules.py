@@ -136,11 +136,7 @@ def arithmetic(schedule: pd.DataFrame) -> Iterator[Violation]:
     """The times of a row fit together."""
     ran = schedule["execution_time"]
     yield from _blame(
-        "arithmetic",
-        schedule,
-        ran < 0,
-        "starting_time",
-        lambda row: f"runs for {row.execution_time:.6f}",
+        "arithmetic", schedule, ran < 0, "starting_time", lambda row: f"runs for {row.execution_time:.6f}"
     )
     start, submission, finish = (
         schedule[column] for column in ("starting_time", "submission_time", "finish_time")
@@ -150,11 +146,7 @@ def arithmetic(schedule: pd.DataFrame) -> Iterator[Violation]:
         "finish_time": ("starting_time + execution_time", start + ran, SLACK),
         "waiting_time": ("starting_time - submission_time", start - submission, SLACK),
         "turnaround_time": ("finish_time - submission_time", finish - submission, SLACK),
-        "stretch": (
-            "turnaround_time / execution_time",
-            stretch,
-            SLACK * (1 + (1 + stretch.abs()) / ran),
-        ),
+        "stretch": ("turnaround_time / execution_time", stretch, SLACK * (1 + (1 + stretch.abs()) / ran)),
     }
     for column, (formula, expected, slack) in expectations.items():
         wrong = (schedule[column] - expected).abs() > slack
