@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from batsched_py.analysis.runs.columns import Grouping
+from batsched_py.analysis.runs.aggregate import Grouping
 from batsched_py.analysis.schedule import INSTANT
 from batsched_py.errors import InputError
 from batsched_py.workload.sources.accounting import names_of

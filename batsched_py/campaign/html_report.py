@@ -9,8 +9,8 @@ from pathlib import Path
 
 from batsched_py.analysis.plots.runs import first_hosts, read_run
 from batsched_py.analysis.report import LogFile, Report, recorded_subject, replaying_subject, write_report
-from batsched_py.analysis.report.series import Subject
-from batsched_py.analysis.runs.columns import repetitions
+from batsched_py.analysis.report.figures import Subject
+from batsched_py.analysis.runs.aggregate import repetitions
 from batsched_py.campaign.executors import usable_cores
 from batsched_py.campaign.files import digest_of_file
 from batsched_py.campaign.run import Manifest, RunResult, State

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from batsched_py.analysis.runs.columns import Column
+from batsched_py.analysis.runs.aggregate import Column
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:

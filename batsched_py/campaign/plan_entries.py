@@ -19,7 +19,7 @@ from msgspec import Struct, defstruct
 from msgspec.structs import replace
 
 from batsched_py import __version__
-from batsched_py.analysis.runs.columns import Column
+from batsched_py.analysis.runs.aggregate import Column
 from batsched_py.campaign.files import digest_of_file
 from batsched_py.campaign.plan import (
     MOST_RUNS,

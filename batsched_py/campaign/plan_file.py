@@ -19,8 +19,7 @@ from typing import Annotated, Any, TypeVar, get_args
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
 
-from batsched_py.analysis.runs.aggregate import Baseline
-from batsched_py.analysis.runs.columns import Column
+from batsched_py.analysis.runs.aggregate import Baseline, Column
 from batsched_py.campaign.plan import (
     DEFAULT_METRICS,
     MADE,

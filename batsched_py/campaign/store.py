@@ -35,8 +35,16 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from batsched_py.analysis.runs.aggregate import Aggregate, Baseline, aggregate
-from batsched_py.analysis.runs.columns import GROUPINGS, Column, Grouping, MeasuredRun, frame_of
+from batsched_py.analysis.runs.aggregate import (
+    GROUPINGS,
+    Aggregate,
+    Baseline,
+    Column,
+    Grouping,
+    MeasuredRun,
+    aggregate,
+    frame_of,
+)
 from batsched_py.campaign.executors import run_identity
 from batsched_py.campaign.files import digest_of_file, read_json, write_file
 from batsched_py.campaign.plan import (

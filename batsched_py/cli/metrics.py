@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from batsched_py.analysis.runs.columns import GROUPINGS, Grouping
+from batsched_py.analysis.runs.aggregate import GROUPINGS, Grouping
 from batsched_py.api.terminal import duration, energy, say, waiting
 from batsched_py.cli.options import NAME, PATH, option, print_json, read_runs, struct_options
 from batsched_py.experiment import Machine, Workloads

@@ -14,8 +14,15 @@ import pytest
 from matplotlib.image import imread
 
 import batsched_py as bp
-from batsched_py.analysis.calibration import FEWEST_JOBS, WORDS, Calibration, Waits, calibration, verdict
-from batsched_py.analysis.calibration_page import all_figures
+from batsched_py.analysis.calibration import (
+    FEWEST_JOBS,
+    WORDS,
+    Calibration,
+    Waits,
+    all_figures,
+    calibration,
+    verdict,
+)
 from batsched_py.analysis.pages import Bar
 from batsched_py.workload.swf.log import SwfLog
 from tests.browser import headless

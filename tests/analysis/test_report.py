@@ -17,8 +17,7 @@ import batsched_py as bp
 from batsched_py.analysis.plots.kinds.graphs import graph_statistics
 from batsched_py.analysis.plots.runs import read_run
 from batsched_py.analysis.report import Report, write_report
-from batsched_py.analysis.report.figures import COLUMNS, FIGURES, ROWS, curves, gantt
-from batsched_py.analysis.report.series import PERIODS, Subject
+from batsched_py.analysis.report.figures import COLUMNS, FIGURES, PERIODS, ROWS, Subject, curves, gantt
 from batsched_py.workload.sessions import Delimiter
 from batsched_py.workload.swf.reader import read_swf
 from batsched_py.workload.swf.workload import swf_to_workload

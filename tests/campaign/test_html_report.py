@@ -18,7 +18,7 @@ from matplotlib.image import imread
 
 from batsched_py.analysis import report as report_page
 from batsched_py.analysis.report import Report, write_report
-from batsched_py.analysis.report.series import Subject
+from batsched_py.analysis.report.figures import Subject
 from batsched_py.campaign import html_report
 from batsched_py.campaign.html_report import write_html
 from batsched_py.campaign.run import State

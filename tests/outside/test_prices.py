@@ -10,8 +10,7 @@ import pytest
 
 import batsched_py as bp
 from batsched_py.analysis.plots.runs import read_run
-from batsched_py.analysis.report.figures import curves
-from batsched_py.analysis.report.series import Subject
+from batsched_py.analysis.report.figures import Subject, curves
 from batsched_py.errors import InputError
 from batsched_py.outside.curve import Curve, read_curve
 from batsched_py.schedulers import Cluster, Scheduler

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.analysis.plots.runs import read_run
-from batsched_py.analysis.report.figures import curves
-from batsched_py.analysis.report.series import Subject
+from batsched_py.analysis.report.figures import Subject, curves
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import validate
 from batsched_py.errors import PolicyError

@@ -23,15 +23,14 @@ from batsched_py.analysis.pages import fill, write_page
 from batsched_py.analysis.plots.kinds.graphs import graph_statistics
 from batsched_py.analysis.plots.kinds.repetitions import Box
 from batsched_py.analysis.plots.runs import Run, recorded_run
-from batsched_py.analysis.report.figures import curves, descriptions, gantt
-from batsched_py.analysis.report.series import Subject
-from batsched_py.analysis.runs.aggregate import compare
-from batsched_py.analysis.runs.columns import (
+from batsched_py.analysis.report.figures import Subject, curves, descriptions, gantt
+from batsched_py.analysis.runs.aggregate import (
     ColumnFormat,
     Group,
     Own,
     R,
     column_of,
+    compare,
     known_metrics,
     repetitions,
 )

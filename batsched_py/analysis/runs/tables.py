@@ -8,8 +8,16 @@ from math import isnan
 
 from msgspec import Struct
 
-from batsched_py.analysis.runs.aggregate import Aggregate, Measured
-from batsched_py.analysis.runs.columns import GROUPINGS, MINUS, ColumnFormat, Group, MeasuredRun, column_of
+from batsched_py.analysis.runs.aggregate import (
+    GROUPINGS,
+    MINUS,
+    Aggregate,
+    ColumnFormat,
+    Group,
+    Measured,
+    MeasuredRun,
+    column_of,
+)
 from batsched_py.analysis.statistics import CONFIDENCE, Estimate
 
 
