@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, inf, isfinite, log10
 from pathlib import Path
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 import numpy as np
 import pandas as pd
 
-from batsched_py.analysis.schedule import beside, open_table
+from batsched_py.analysis.schedule import read_table, tables_beside
 from batsched_py.errors import InputError
 from batsched_py.outside.failures import ABSENCES_HEADER
 from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable
@@ -58,13 +58,17 @@ def outages(events: Iterable[Event]) -> Iterator[Absence]:
     yield from board.left()
 
 
-def read_absences(lines: Iterable[str], name: str) -> Iterator[Absence]:
+def read_absences(lines: Iterable[str], name: str) -> list[Absence]:
     """The failures and closures in the lines of an ``absences.csv``; a line that cannot be read is named."""
     rows = csv.DictReader(lines)
+    states: dict[str, State] = {"away": "away", "closed": "closed"}
     try:
-        for row in rows:
-            state = cast("State", {"away": "away", "closed": "closed"}[row["state"]])
-            yield Absence(HostSet.parse(row["hosts"]), state, float(row["since"]), float(row["until"]))
+        return [
+            Absence(
+                HostSet.parse(row["hosts"]), states[row["state"]], float(row["since"]), float(row["until"])
+            )
+            for row in rows
+        ]
     except (KeyError, ValueError, TypeError, AttributeError, csv.Error):
         raise InputError(
             f"{name}:{rows.line_num}: these are no hosts that were away or closed ({ABSENCES_HEADER.strip()})"
@@ -73,11 +77,7 @@ def read_absences(lines: Iterable[str], name: str) -> Iterator[Absence]:
 
 def failures_and_closures_beside(jobs_file: Path) -> list[Absence]:
     """What is in the ``PREFIX_absences.csv`` beside the jobs; nothing if no such file was written."""
-    path = beside(jobs_file, "absences")
-    if not path.is_file():
-        return []
-    with open_table(path) as file:
-        return list(read_absences(file, str(path)))
+    return read_table(tables_beside(jobs_file), "absences", read_absences) or []
 
 
 def sleeps(lines: Iterable[str], name: str, schedule: pd.DataFrame) -> Iterator[Absence]:
@@ -218,11 +218,7 @@ def read_held(lines: Iterable[str], name: str) -> dict[str, HeldJob]:
 
 def held_beside(jobs_file: str | Path) -> dict[str, HeldJob]:
     """The jobs that were held, beside a ``PREFIX_jobs.csv``; none if no such file was written."""
-    path = beside(jobs_file, "held")
-    if not path.is_file():
-        return {}
-    with open_table(path) as file:
-        return read_held(file, str(path))
+    return read_table(tables_beside(jobs_file), "held", read_held) or {}
 
 
 def arrivals_of(held: Mapping[str, HeldJob]) -> dict[str, float]:

@@ -28,12 +28,12 @@ from batsched_py.analysis.schedule import (
     RESIZES,
     SLACK,
     Resize,
-    beside,
     full_ids,
     has_resizes,
     host_sets,
     in_pieces,
-    open_table,
+    read_table,
+    tables_beside,
 )
 from batsched_py.analysis.validator.nodes import Demand, Nodes, Requests, Room
 from batsched_py.errors import InputError
@@ -79,11 +79,7 @@ def read_remarks(lines: Iterable[str], name: str) -> dict[str, list[Remark]]:
 
 def remarks_beside(jobs_file: str | Path) -> dict[str, list[Remark]]:
     """The remarks beside a ``PREFIX_jobs.csv``; none if they were not asked for."""
-    path = beside(jobs_file, "remarks")
-    if not path.is_file():
-        return {}
-    with open_table(path) as file:
-        return read_remarks(file, str(path))
+    return read_table(tables_beside(jobs_file), "remarks", read_remarks) or {}
 
 
 #: What is known about unavailable and sleeping hosts from a schedule alone.

@@ -19,6 +19,7 @@ from batsched_py.analysis.pages import (
     section,
     table,
     tiles,
+    time_text,
     write_figures_page,
 )
 from batsched_py.workload.description import Description
@@ -138,7 +139,7 @@ def _times(known: Distribution | None, label: str) -> Figure | None:
         return None
     low = max(known.percentiles[1], 1.0)
     axis = Axis(label, scale="log", ends=(low, max(known.percentiles[-1], 10 * low)), ticks=TIMES)
-    return _cumulative(known, axis, _time)
+    return _cumulative(known, axis, time_text)
 
 
 def _sizes(known: Distribution) -> Figure:
@@ -222,7 +223,7 @@ def _run_times_by_size(known: Description) -> Figure:
     for each in classes:
         left, mean, median = each.size_from, each.mean_run_time, each.median_run_time
         heading = f"{left} to {each.size_to} processors"
-        text = f"{each.share_of_jobs:.1%} of the jobs, mean {_time(mean)}, median {_time(median)}"
+        text = f"{each.share_of_jobs:.1%} of the jobs, mean {time_text(mean)}, median {time_text(median)}"
         bars.append(Bar(left, 2 * left, low, mean, heading, text))
         dots.append(Point(left * 2**0.5, median, heading, text))
     return Figure(
@@ -246,13 +247,6 @@ def _date(known: Description, week: int) -> str:
     if known.load.start is None:
         return f"week {week}"
     return datetime.fromtimestamp(known.load.start + week * WEEK, UTC).strftime("%d %b %Y").lstrip("0")
-
-
-def _time(seconds: float) -> str:
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= length:
-            return f"{seconds / length:.3g} {unit}"
-    return f"{seconds:.3g} s"
 
 
 def write_log_page(path: str | Path, known: Description) -> None:

@@ -27,9 +27,10 @@ from batsched_py.analysis.schedule import (
     host_sets,
     in_pieces,
     mean_hosts,
-    open_table,
     read_schedule,
+    read_table,
     started,
+    tables_beside,
 )
 from batsched_py.analysis.user_metrics import (
     job_lateness,
@@ -135,16 +136,14 @@ def data_beside(jobs_file: str | Path) -> pd.DataFrame | None:
 
 
 def _table_beside(jobs_file: str | Path, name: str, types: Mapping[str, type]) -> pd.DataFrame | None:
-    path = beside(jobs_file, name)
-    if not path.is_file():
-        return None
-    with open_table(path) as file:
+    def read(file: TextIO, path: str) -> pd.DataFrame:
         try:
             return pd.read_csv(file, usecols=list(types), dtype=dict(types))
         except ValueError:
-            raise InputError(
-                f"{path}: is not what a simulation with --{name} writes ({','.join(types)})"
-            ) from None
+            what = f"is not what a simulation with --{name} writes ({','.join(types)})"
+            raise InputError(f"{path}: {what}") from None
+
+    return read_table(tables_beside(jobs_file), name, read)
 
 
 def executions(schedule: pd.DataFrame) -> pd.DataFrame | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from math import isfinite
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,8 @@ from batsched_py.errors import InputError
 from batsched_py.input_files import open_input
 from batsched_py.protocol.hosts import MOST_HOSTS, HostSet
 from batsched_py.protocol.jobs import JobState
+
+T = TypeVar("T")
 
 
 def beside(jobs_file: str | Path, name: str) -> Path:
@@ -44,6 +46,15 @@ def tables_beside(jobs_file: str | Path) -> Tables:
         return open_table(path) if path.is_file() else None
 
     return table
+
+
+def read_table(tables: Tables, name: str, read: Callable[[TextIO, str], T]) -> T | None:
+    """What is read of a table, if it was written; faults in it are told with its name."""
+    table = tables(name)
+    if table is None:
+        return None
+    with table as file:
+        return read(file, str(getattr(file, "name", f"{name}.csv")))
 
 
 #: The column of a schedule with the resizes of each job, in the order of time.
@@ -238,16 +249,14 @@ def read_schedule(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     with open_table(path) as file:
         schedule = schedule_in(file, str(path))
-    resizes = beside(path, "resizes")
-    if resizes.is_file():
-        with open_table(resizes) as file:
-            schedule = with_resizes(schedule, file, str(resizes))
-    return schedule
+    return with_resizes(schedule, tables_beside(path))
 
 
-def with_resizes(schedule: pd.DataFrame, lines: Iterable[str], name: str) -> pd.DataFrame:
-    """The schedule with what a ``resizes.csv`` tells."""
-    resizes = read_resizes(lines, name)
+def with_resizes(schedule: pd.DataFrame, tables: Tables) -> pd.DataFrame:
+    """The schedule with what a ``resizes.csv`` tells, if there is one."""
+    resizes = read_table(tables, "resizes", read_resizes)
+    if resizes is None:
+        return schedule
     return schedule.assign(**{RESIZES: [resizes.get(job, []) for job in full_ids(schedule)]})
 
 

@@ -275,17 +275,16 @@ class Result:
         """
         from batsched_py.analysis.absences import read_held
         from batsched_py.analysis.explain import Evidence, Explainer, read_remarks
+        from batsched_py.analysis.schedule import read_table
         from batsched_py.analysis.validator.nodes import Nodes, requests_of
         from batsched_py.api.explained import Explained, absences_in
 
-        file = self._open("remarks")
-        remarks = {} if file is None else read_remarks(file, "remarks.csv")
+        remarks = read_table(self._open, "remarks", read_remarks) or {}
         events, changes = self.experiment.scenario.events, self._open("pstate_changes")
         absences = absences_in(self._schedule, events, changes, self._open("absences"))
         nodes = Nodes.of(self._platform.as_protocol()[0])
         requests = {} if nodes is None else requests_of(self.workloads, self._schedule)
-        file = self._open("held")
-        held = {} if file is None else read_held(file, "held.csv")
+        held = read_table(self._open, "held", read_held) or {}
         known = Evidence(self.overview.hosts, remarks, absences, self._carried, nodes, requests, held)
         return Explained(Explainer(self._schedule, known).explain(str(job)))
 
@@ -340,17 +339,11 @@ class Result:
 
     @cached_property
     def _schedule(self) -> pd.DataFrame:
-        from batsched_py.analysis.schedule import schedule_in, with_resizes
+        from batsched_py.analysis.schedule import read_table, schedule_in, with_resizes
 
-        file = self._open("jobs")
-        assert file is not None
-        with file:
-            schedule = schedule_in(file, "jobs.csv")
-        resizes = self._open("resizes")
-        if resizes is None:
-            return schedule
-        with resizes:
-            return with_resizes(schedule, resizes, "resizes.csv")
+        schedule = read_table(self._open, "jobs", schedule_in)
+        assert schedule is not None
+        return with_resizes(schedule, self._open)
 
     @cached_property
     def _carried(self) -> Carried | None:

@@ -7,9 +7,9 @@ code with them. It works on Batsim's ``jobs.csv``, ours or a real one's (see
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TextIO, TypeVar
+from typing import Literal
 
 import pandas as pd
 
@@ -21,6 +21,7 @@ from batsched_py.analysis.schedule import (
     has_resizes,
     host_sets,
     in_pieces,
+    read_table,
     started_again,
 )
 from batsched_py.analysis.validator import job_rules, node_rules, outside_rules, promises, rules
@@ -31,8 +32,6 @@ from batsched_py.outside.closures import Closure
 from batsched_py.outside.curve import Curve
 from batsched_py.protocol.jobs import Host
 from batsched_py.workload.model import Workload
-
-T = TypeVar("T")
 
 Policy = Literal["fcfs", "easy", "conservative"]
 
@@ -58,24 +57,15 @@ class Facts:
     switches: pd.DataFrame | None = None
     """The changes of power states."""
 
-    def with_files(self, files: Tables) -> Facts:
+    def with_files(self, tables: Tables) -> Facts:
         """The same with what a simulation has written beside its jobs."""
-        absences = _read(files, "absences", lambda file, name: list(read_absences(file, name)))
+        absences = read_table(tables, "absences", read_absences)
         return replace(
             self,
-            arrivals=arrivals_of(_read(files, "held", read_held) or {}),
+            arrivals=arrivals_of(read_table(tables, "held", read_held) or {}),
             absences=self.absences if absences is None else absences,
-            switches=_read(files, "pstate_changes", lambda file, _: outside_rules.read_switches(file)),
+            switches=read_table(tables, "pstate_changes", lambda file, _: outside_rules.read_switches(file)),
         )
-
-
-def _read(files: Tables, name: str, read: Callable[[TextIO, str], T]) -> T | None:
-    """What is read of a table, if it was written; faults in it are told with its name."""
-    table = files(name)
-    if table is None:
-        return None
-    with table as file:
-        return read(file, str(getattr(file, "name", f"{name}.csv")))
 
 
 def validate(
