@@ -118,9 +118,10 @@ class Explained:
         yield from _labelled("remarks", self._remarks())
 
     def _in_the_queue(self) -> Iterator[str]:
+        facts = self.facts
         yield from _labelled("queue", [self._queue()])
         yield from _labelled("free", [self._free()])
-        yield from _labelled("waited", self._lacked())
+        yield from _labelled("waited", [f"for {_lack_text(lack, facts.where)}" for lack in facts.lacks or ()])
         yield from _labelled("unusable", self._unusable())
         yield from _labelled("held", self._held())
         yield from _labelled("reserved", self._reserved())
@@ -152,10 +153,6 @@ class Explained:
         if facts.room <= 0:
             return f"{came}, at most {most} until it started: never enough"
         return f"{came}; enough for {duration(facts.room)} of its wait, so others were to go first"
-
-    def _lacked(self) -> list[str]:
-        """What it waited for, on a machine of nodes."""
-        return [f"for {_lack_text(lack, self.facts.where)}" for lack in self.facts.lacks or ()]
 
     def _unusable(self) -> list[str]:
         told = [

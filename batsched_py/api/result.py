@@ -68,6 +68,7 @@ class Overview(Struct, frozen=True, omit_defaults=True):
     ) -> Overview:
         """The overview of a finished simulation."""
         results, machines = simulation.results, simulation.machines
+        capacity = machines.count * results.makespan
         users = experiment.actors.users
         return cls(
             scheduler=experiment.actors.scheduler.name,
@@ -82,7 +83,7 @@ class Overview(Struct, frozen=True, omit_defaults=True):
             mean_slowdown=results.mean_of_finished(results.sum_slowdown),
             mean_bounded_slowdown=results.mean_of_finished(results.sum_bounded_slowdown),
             walltime=experiment.scenario.workloads.walltime_rule,
-            utilization=_share(machines.seconds()[HostState.COMPUTING], machines.count * results.makespan),
+            utilization=machines.seconds()[HostState.COMPUTING] / capacity if capacity else float("nan"),
             consumed_joules=results.consumed_joules if experiment.scenario.energy else None,
             files=files,
             wall_seconds=round(wall_seconds, 3),
@@ -115,10 +116,6 @@ class Overview(Struct, frozen=True, omit_defaults=True):
             *zip(chain(["files"], repeat("")), self.files, strict=False),
             ("took", f"{self.wall_seconds:.2f} s"),
         ]
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else float("nan")
 
 
 class Result:

@@ -134,12 +134,9 @@ def simulate_experiment(
     def meanwhile(simulation: Simulation) -> Iterator[None]:
         wanted = progress and watched is None
         bar = shown("jobs", lambda: (simulation.outputs.nb_ended, nb_jobs)) if wanted else nullcontext()
-        with bar, nullcontext() if answering is None else answering(status(simulation)):
+        tell = telling_status(experiment, simulation, nb_jobs)
+        with bar, nullcontext() if answering is None else answering(tell):
             yield
-
-    def status(simulation: Simulation) -> Callable[[], bytes]:
-
-        return telling_status(experiment, simulation, nb_jobs)
 
     kept = MemoryFiles() if export is None else None
     simulation = run_experiment(

@@ -297,7 +297,11 @@ class _Reader:
         kept = runs
         for number, rule in enumerate(rules):
             wanted = {axis: _names(getattr(rule, axis)) for axis in Exclusion.__struct_fields__}
-            excluded = {run.name for run in runs if _matches(run, wanted)}
+            excluded = {
+                run.name
+                for run in runs
+                if all(not values or run.axes.get(axis) in values for axis, values in wanted.items())
+            }
             if self._entries.all_here:
                 self._check_exclusion(number, wanted, runs, excluded)
             kept = [run for run in kept if run.name not in excluded]
@@ -321,10 +325,6 @@ def _placed(
 ) -> list[tuple[Axes, Entry]]:
     """The entries of a table, each with its place on an axis."""
     return [({axis: name}, read(name, content)) for name, content in table.items()]
-
-
-def _matches(run: Run, wanted: Mapping[str, Sequence[str]]) -> bool:
-    return all(not values or run.axes.get(axis) in values for axis, values in wanted.items())
 
 
 def _names(value: Any) -> list[str]:

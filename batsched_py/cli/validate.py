@@ -247,12 +247,8 @@ def calibrate_command(
         actors=Actors(scheduler=scheduler or Choice("easy")),
     )
     found = compared(Log(log), simulate_experiment(experiment, progress=True, logs={0: log}))
-    tell(found, as_json, output, lambda page, found: found.save(page), _print_calibration)
-
-
-def _print_calibration(found: Calibration) -> None:
-    for line in _lines(found):
-        click.echo(line)
+    text = "\n".join(_lines(found))
+    tell(found, as_json, output, lambda page, found: found.save(page), lambda found: click.echo(text))
 
 
 def _lines(found: Calibration) -> Iterator[str]:
@@ -273,7 +269,8 @@ def _lines(found: Calibration) -> Iterator[str]:
     if found.waits is not None:
         yield ""
         both = found.utilization_recorded, found.utilization_simulated
-        yield "utilization: {} recorded, {} simulated".format(*map(_share, both))
+        shares = ["unknown" if each is None else f"{each:.1%}" for each in both]
+        yield "utilization: {} recorded, {} simulated".format(*shares)
         yield (
             f"waited for long only in the log: {found.waits.only_recorded:.1%} of the jobs, only in the "
             f"simulation: {found.waits.only_simulated:.1%}"
@@ -299,7 +296,3 @@ def _row(name: str, jobs: str, *cells: str) -> str:
     *times, correlation, near = cells
     middle = "".join(f"{time:>11}" for time in times)
     return f"{name:<20.20}{jobs:>9}{middle}{correlation:>7}{near:>6}".rstrip()
-
-
-def _share(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.1%}"

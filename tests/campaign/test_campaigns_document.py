@@ -43,7 +43,8 @@ def test_the_plan_is_one(root: Path, folder: Path) -> None:
     (folder / "power100.xml").write_bytes((root / "platforms" / "power16.xml").read_bytes())
     (folder / "outages.txt").write_text("")
     (folder / "mine.py").write_text(MINE)
-    (folder / "own_metric.py").write_bytes((root / "examples" / "own_metric.py").read_bytes())
+    for name in ("own_metric.py", "own_figure.py"):
+        (folder / name).write_bytes((root / "examples" / name).read_bytes())
     (folder / "plan.toml").write_text(plan)
     runs = {run.name for run in read_plan(folder / "plan.toml").runs}
     assert "kth_base_mine_packed_a60_seed3" in runs
