@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from copy import deepcopy
 from math import inf, isnan
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 from batsched_py.blame import is_fault, line_of, told
 from batsched_py.decision.held_jobs import HeldJobs
@@ -39,6 +39,9 @@ SOON = 1e-5
 
 #: Tells what is known beforehand of what comes from outside, to a machine of these hosts.
 Outlook = Callable[[Sequence[Host]], Known]
+
+#: What comes of going through turns.
+Given = TypeVar("Given")
 
 #: Asks a policy to decide.
 Ask = Callable[[Cluster], None]
@@ -262,13 +265,16 @@ class DecisionProcess:
 
     def decide(self, now: float) -> list[Effect]:
         """What is to be done now that all this has happened."""
-        turns = self.turns(now)
+        return self.take_turns(self.turns(now))
+
+    def take_turns(self, turns: Generator[Cluster, bool | None, Given]) -> Given:
+        """Ask the policy at each turn at which there could be something to decide; what comes of them all."""
         asked: bool | None = None
         while True:
             try:
                 turns.send(asked)
             except StopIteration as over:
-                return cast(list[Effect], over.value)
+                return cast(Given, over.value)
             if asked := self._needs_asking():
                 self.ask()
 

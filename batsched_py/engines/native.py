@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -108,7 +108,7 @@ class NativeSimulation(Simulation):
 
     # --- running ---------------------------------------------------------------------------------
 
-    def run(self, on_turn: Callable[[], None] | None = None) -> Results:
+    def run(self) -> Results:
         """Run the whole simulation."""
         with self._begun() as cluster:
             process = self.process
@@ -121,8 +121,6 @@ class NativeSimulation(Simulation):
                     schedule(cluster)
                 except BaseException as error:
                     process.fail(error, now)
-                if on_turn is not None:
-                    on_turn()
             self._finish()
         return self.results
 

@@ -6,7 +6,7 @@ A simulation goes from instant to instant. At each,
    The decision side hears of each thing as it happens (:meth:`Batsim._next_instant`);
 2. when all of it has happened, the decision side is asked: users act, jobs that were held join the queue, the
    policy decides, and all again while what it decides makes users act at once
-   (:meth:`~batsched_py.decision.process.DecisionProcess.decide`). A decision that breaks a rule is refused,
+   (:meth:`~batsched_py.decision.process.DecisionProcess.turns`). A decision that breaks a rule is refused,
    any other stands in the ledger at once;
 3. what was decided takes effect (:meth:`Batsim._carry_out`, by :meth:`World.apply
    <batsched_py.simulator.world.World.apply>`). That puts down on the agenda what will follow from it: a job
@@ -21,7 +21,7 @@ are told to it by messages, and its replies are carried out decision by decision
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from heapq import heappop
 
 from batsched_py.decision.process import DecisionProcess
@@ -59,7 +59,7 @@ _EXACT = frozenset(
 class Batsim:
     """One simulation, seen from the side that knows what happens.
 
-    There are two ways to go through it. With a decision process in this process, :meth:`instants` stops
+    There are two ways to go through it. With a decision process in this process, :meth:`turns` stops
     whenever something is to be decided. Otherwise :meth:`begin` gives the first request, and :meth:`advance`
     takes the reply to it and gives the next, until there is none; decisions that would make Batsim abort
     raise :class:`RuleBroken`.
@@ -88,26 +88,20 @@ class Batsim:
 
     # --- the loop --------------------------------------------------------------------------------
 
-    def instants(self, process: DecisionProcess) -> Generator[float, list[Effect], None]:
+    def turns(self, process: DecisionProcess) -> Generator[Cluster, bool | None, None]:
         """Go through the simulation with a decision process that shares the ledger.
 
-        This stops at each instant at which something is to be decided, when all of the instant has happened
-        and was told, and is sent what was decided::
-
-            instants = batsim.instants(process)
-            now = next(instants)
-            while True:  # StopIteration says that all is over
-                now = instants.send(process.decide(now))
+        This stops whenever it is the policy's turn, when all of the instant has happened and was told.
         """
         world, agenda = self._world, self._agenda
         world.listener = process
         world.begin()
         process.join(world.begins, world.ledger)
-        effects = yield 0.0
+        effects = yield from process.turns(0.0)
         self._happen_at_the_beginning()
         self._carry_out(effects)
         while (now := self._next_instant()) is not None:
-            effects = yield now
+            effects = yield from process.turns(now)
             if effects or now > agenda.clock:
                 self._carry_out(effects)
         self._check_end()
@@ -262,37 +256,23 @@ def name_of(decision: ev.Event) -> str:
     return decision.type if isinstance(decision, ev.Unknown) else type(decision).__name__
 
 
-def simulate(batsim: Batsim, process: Decides, on_turn: Callable[[], None] | None = None) -> Results:
-    """Run a whole simulation; ``on_turn`` is called after each exchange, to show progress.
+def simulate(batsim: Batsim, process: Decides) -> Results:
+    """Run a whole simulation.
 
     If both sides are here, and the one that decides takes no time for it, they share one ledger. Otherwise
     they exchange messages.
     """
     try:
         if isinstance(process, DecisionProcess) and not process.scheduling_delay:
-            _share_a_ledger(batsim, process, on_turn)
+            process.take_turns(batsim.turns(process))
         else:
             request: ev.Message | None = batsim.begin()
             while request is not None:
                 request = batsim.advance(process.react(request))
-                if on_turn is not None:
-                    on_turn()
     except BaseException:
         batsim.outputs.abandon()
         raise
     return batsim.outputs.results
-
-
-def _share_a_ledger(batsim: Batsim, process: DecisionProcess, on_turn: Callable[[], None] | None) -> None:
-    instants, decide = batsim.instants(process), process.decide
-    now = next(instants)
-    while True:
-        try:
-            now = instants.send(decide(now))
-        except StopIteration:
-            return
-        if on_turn is not None:
-            on_turn()
 
 
 def turns(batsim: Batsim, process: DecisionProcess) -> Generator[Cluster, None, None]:
@@ -304,15 +284,8 @@ def turns(batsim: Batsim, process: DecisionProcess) -> Generator[Cluster, None, 
     """
     if process.scheduling_delay:
         raise InputError("a slow scheduler, with a scheduling delay, has no turns that can be left to others")
-    instants = batsim.instants(process)
     try:
-        now = next(instants)
-        while True:
-            effects: list[Effect] = yield from process.turns(now)
-            try:
-                now = instants.send(effects)
-            except StopIteration:
-                return
+        yield from batsim.turns(process)
     except BaseException:
         batsim.outputs.abandon()
         raise
@@ -339,9 +312,9 @@ class PythonSimulation(Simulation):
         """What all hosts have drawn so far; nothing where energy is not accounted for."""
         return self._batsim.drawn_joules
 
-    def run(self, on_turn: Callable[[], None] | None = None) -> Results:
+    def run(self) -> Results:
         """Run the whole simulation."""
-        return simulate(self._batsim, self.process, on_turn)
+        return simulate(self._batsim, self.process)
 
     def turns(self) -> Iterator[Cluster]:
         """Go through the whole simulation, but leave each turn of the policy to the caller."""

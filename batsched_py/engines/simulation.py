@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
@@ -69,8 +69,8 @@ class Simulation(ABC):
         return 0.0
 
     @abstractmethod
-    def run(self, on_turn: Callable[[], None] | None = None) -> Results:
-        """Run the whole simulation; ``on_turn`` is called after each turn of the policy."""
+    def run(self) -> Results:
+        """Run the whole simulation."""
 
     @abstractmethod
     def turns(self) -> Iterator[Cluster]:
