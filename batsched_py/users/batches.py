@@ -85,15 +85,11 @@ class InBatches(NamedUsers):
         """One user for each in the workload."""
         cut = cut_workload(workload, self._rule)
         assert workload.finishes is not None
-        finishes = {
-            job.id: float(finish) for job, finish in zip(workload.jobs, workload.finishes, strict=True)
-        }
-        begins = {
-            job.id: finishes[job.id] - run_time_of(job, workload.profiles[job.profile])
-            if self.ended_before == "start"
-            else job.submission_time
-            for job in workload.jobs
-        }
+        finishes, begins = {}, {}
+        for job, finish in zip(workload.jobs, workload.finishes, strict=True):
+            finishes[job.id], begins[job.id] = float(finish), job.submission_time
+            if self.ended_before == "start":
+                begins[job.id] = float(finish) - run_time_of(job, workload.profiles[job.profile])
         presence = self.presences(workload)
         users: list[User] = []
         for name, sessions in cut.items():

@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from msgspec import Meta
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, JobState
@@ -231,21 +230,17 @@ def resampled_log(log: SwfLog, population: Resample) -> SwfLog:
     nb_weeks = population.weeks or pool.nb_weeks
     record_of = {str(number): record for record, number in enumerate(log.job_number.tolist())}
     time_of = {job.name: job.submission_time for job in workload.jobs}
-    records: list[int] = []
-    times: list[float] = []
-    users: list[int] = []
+    jobs: list[tuple[int, float, int]] = []
     for number, stay in enumerate(unroll(Turnover(pool, population.rules), nb_weeks), start=1):
         for place in stay.places:
             job = stay.stream.workload.jobs[place]
             if job.submission_time + stay.shift < nb_weeks * WEEK:
                 record = record_of[job.name]
                 dealt = job.submission_time - time_of[job.name]
-                records.append(record)
-                times.append(float(log.submit[record]) + (dealt + stay.shift))
-                users.append(number)
-    submit: NDArray[np.float64] = np.array(times, dtype=np.float64)
-    order = np.argsort(submit, kind="stable")
-    new = log.select(np.array(records, dtype=np.intp)[order])
+                jobs.append((record, float(log.submit[record]) + (dealt + stay.shift), number))
+    jobs.sort(key=lambda job: job[1])
+    records, times, users = map(list, zip(*jobs, strict=True)) if jobs else ([], [], [])
+    new = log.select(np.array(records, dtype=np.intp))
     count = len(new)
     header = {key: value for key, value in log.header.items() if key not in _OUTDATED}
     note = (
@@ -256,9 +251,9 @@ def resampled_log(log: SwfLog, population: Resample) -> SwfLog:
     header["Note"] = "\n".join(filter(None, (header.get("Note", ""), note)))
     return dataclasses.replace(
         new,
-        submit=submit[order],
+        submit=np.array(times, dtype=np.float64),
         job_number=np.arange(1, count + 1),
-        user=np.array(users, dtype=np.int64)[order],
+        user=np.array(users, dtype=np.int64),
         preceding_job=np.full(count, -1),
         think_time=np.full(count, -1.0),
         header=header,

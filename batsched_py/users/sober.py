@@ -281,11 +281,10 @@ class SoberUser(WrappedUser):
             deed = "gave-up"
         job, profile = submission.job, submission.profile
         if deed in ("fewer", "less", "shorter"):
-            changed = (
-                self._shorter(job, profile)
-                if deed == "shorter"
-                else self._smaller(job, profile, same_work=deed == "fewer")
-            )
+            if deed == "shorter":
+                changed = self._shorter(job, profile)
+            else:
+                changed = self._smaller(job, profile, same_work=deed == "fewer")
             deed = "as-recorded" if changed is None else deed
             job, profile = changed or (job, profile)
         level = f" level={window.level:g}" if self._rules.chances_file else ""

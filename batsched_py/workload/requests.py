@@ -99,10 +99,9 @@ def requests_of(log: SwfLog, words: NodeWords) -> tuple[NDArray[np.int64], list[
 def _columns(log: SwfLog) -> list[list[Any]]:
     """The columns of which :class:`_Asked` is made."""
     size = log.processors
-    shared = (size > log.requested_processors) & (log.requested_processors > 0)
-    memory = np.where(
-        shared, log.requested_memory * log.requested_processors / np.maximum(size, 1), log.requested_memory
-    )
+    requested, memory = log.requested_processors, log.requested_memory
+    shared = (size > requested) & (requested > 0)
+    memory = np.where(shared, memory * requested / np.maximum(size, 1), memory)
     columns = [
         size.tolist(),
         np.ceil(np.clip(memory, 0, MOST)).astype(np.int64).tolist(),

@@ -144,13 +144,13 @@ def correlation(log: SwfLog) -> Correlation:
         spearman=spearman(log.run_time, sizes),
         by_size=[
             SizeClass(
-                size_from=2**size_class,
-                size_to=2 ** (size_class + 1) - 1,
-                share_of_jobs=float(np.mean(classes == size_class)),
-                mean_run_time=float(log.run_time[classes == size_class].mean()),
-                median_run_time=float(np.median(log.run_time[classes == size_class])),
+                size_from=2**power,
+                size_to=2 ** (power + 1) - 1,
+                share_of_jobs=float(np.mean(classes == power)),
+                mean_run_time=float(log.run_time[classes == power].mean()),
+                median_run_time=float(np.median(log.run_time[classes == power])),
             )
-            for size_class in np.unique(classes).tolist()
+            for power in np.unique(classes).tolist()
         ],
     )
 
@@ -335,10 +335,8 @@ def _variability(run_times: Floats, deviations: Floats) -> list[BagClass]:
     classes = []
     for low, high in pairwise(RUN_TIME_CLASSES):
         inside = (run_times >= low) & (run_times < high)
-        mean = float(deviations[inside].mean()) if inside.any() else None
-        classes.append(
-            BagClass(run_time_from=low, run_time_to=high, bags=int(inside.sum()), variability=mean)
-        )
+        count, mean = int(inside.sum()), float(deviations[inside].mean()) if inside.any() else None
+        classes.append(BagClass(run_time_from=low, run_time_to=high, bags=count, variability=mean))
     return classes
 
 

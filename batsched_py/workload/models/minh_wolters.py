@@ -123,9 +123,8 @@ class MinhWolters(LearningModel):
         weights = np.array(learned.mixture.weights)
         labels = random.choice(len(weights), len(bags.sizes), p=weights / weights.sum())
         sizes = np.repeat(_parallelism(learned, labels, random), bags.sizes)
-        drawn = random.normal(
-            np.array(learned.mixture.means)[labels], np.array(learned.mixture.deviations)[labels]
-        )
+        means, deviations = map(np.array, (learned.mixture.means, learned.mixture.deviations))
+        drawn = random.normal(means[labels], deviations[labels])
         return {
             "submit": submit,
             "run_time": np.repeat(learned.mixture.from_scale(drawn), bags.sizes),
@@ -145,7 +144,7 @@ def parallelism_classes(sizes: Integers) -> dict[str, int]:
 def _parallelism(learned: MinhWoltersParameters, labels: Integers, random: Random) -> Integers:
     """Algorithm 2 for each label of a run time: first a class of sizes, then one of the sizes in it."""
     pairs = learned.pairs
-    clusters, sizes, counts = (np.array(column) for column in (pairs.clusters, pairs.sizes, pairs.counts))
+    clusters, sizes, counts = map(np.array, (pairs.clusters, pairs.sizes, pairs.counts))
     classes = np.array([learned.parallelism[str(size)] for size in pairs.sizes])
     drawn = np.ones(len(labels), dtype=np.int64)
     for label in np.unique(labels).tolist():

@@ -149,10 +149,9 @@ class Realistic(models.LearningModel):
 
         values = hidden.draw_program_values(learned.sizes, users, programs, bags.sizes, random)
         starts = bags.first(submit)
+        demand = learned.demand
         return sizes(
-            hidden.make_room(
-                values, programs, starts, learned.demand, lambda values: sizes(values) * bags.sizes
-            )
+            hidden.make_room(values, programs, starts, demand, lambda each: sizes(each) * bags.sizes)
         )
 
     def _bags(self, learned: RealisticParameters, submit: Floats, random: Random) -> tuple[Floats, Bags]:

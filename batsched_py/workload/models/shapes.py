@@ -259,8 +259,8 @@ def fit_shapes(jobs: SwfLog, bags: Bags, programs: Integers, mixture: Mixture) -
     return Shapes(
         mixture=mixture,
         sizes=[
-            _sizes(of_bags[of_programs == each], bags.sizes[of_programs == each])
-            for each in range(BAG_CLASSES)
+            _sizes(of_bags[inside], bags.sizes[inside])
+            for inside in (of_programs == each for each in range(BAG_CLASSES))
         ],
         pairs=[
             count_pairs(clusters[inside], of_bags[inside], bags.sizes[inside])
@@ -429,9 +429,8 @@ class Means:
 
 def _run_times(shapes: Shapes, clusters: Integers, sizes: Integers, random: Random) -> Floats:
     """A run time for each pair of a cluster and a size."""
-    slope, centre, deviation = np.array(
-        [(each.slope, each.centre, each.deviation) for each in shapes.clusters]
-    )[clusters].T
+    lines = np.array([(each.slope, each.centre, each.deviation) for each in shapes.clusters])
+    slope, centre, deviation = lines[clusters].T
     middle = np.array(shapes.mixture.means)[clusters] + slope * (np.log(sizes) - centre)
     values = middle + deviation * random.standard_normal(len(clusters))
     return shapes.mixture.from_scale(values, np.array(shapes.longest)[size_classes(sizes)])
@@ -497,9 +496,7 @@ def draw_requests(requests: Requests, run_times: Floats, random: Random) -> Floa
     """A requested time for each run time: one of its class that is not below it, else whole hours."""
     drawn = np.empty(len(run_times))
     classes = _run_time_classes(run_times)
-    known, times, counts = (
-        np.array(column) for column in (requests.classes, requests.times, requests.counts)
-    )
+    known, times, counts = map(np.array, (requests.classes, requests.times, requests.counts))
     seen = np.unique(known)
     for each in np.unique(classes).tolist():
         members = np.flatnonzero(classes == each)
@@ -516,12 +513,9 @@ def _at_least(times: Floats, counts: Integers, run_times: Floats, random: Random
         return np.full(len(run_times), -1.0)
     cumulated = np.concatenate([[0], np.cumsum(weights)])
     least = cumulated[np.searchsorted(said, run_times)]
-    chosen = np.searchsorted(
-        cumulated, least + random.random(len(run_times)) * (cumulated[-1] - least), side="right"
-    )
-    above = np.where(
-        least < cumulated[-1], said[np.clip(chosen - 1, 0, len(said) - 1)], np.ceil(run_times / HOUR) * HOUR
-    )
+    drawn = least + random.random(len(run_times)) * (cumulated[-1] - least)
+    chosen = said[np.clip(np.searchsorted(cumulated, drawn, side="right") - 1, 0, len(said) - 1)]
+    above = np.where(least < cumulated[-1], chosen, np.ceil(run_times / HOUR) * HOUR)
     return np.where(random.random(len(run_times)) < unsaid, -1.0, above)
 
 

@@ -80,9 +80,8 @@ class UnitRequests:
             name: random.integers(least, most, len(sizes), endpoint=True)
             for name, (least, most) in self.limits.items()
         }
-        cores = np.minimum(
-            np.clip(amounts.pop(CORE), self.limits[CORE][0], sizes.clip(self.limits[CORE][0])), machine
-        )
+        least = self.limits[CORE][0]
+        cores = np.minimum(np.clip(amounts.pop(CORE), least, sizes.clip(least)), machine)
         nodes = np.clip(np.rint(sizes / cores).astype(np.int64), 1, np.maximum(machine // cores, 1))
         speed = cores * self.speeds[CORE]
         for name, each in self.speeds.items():
@@ -100,12 +99,8 @@ def _requests(nodes: Integers, cores: Integers, amounts: Mapping[str, Integers])
     """The requests of jobs in JSON: a task with these cores on each node, beside its share of the rest."""
     made = []
     for row, (node, core) in enumerate(zip(nodes.tolist(), cores.tolist(), strict=True)):
-        rest = [int(each[row]) for each in amounts.values()]
-        asked = {
-            name: f"{count} kB" if name == MEMORY else count
-            for name, count in zip(amounts, rest, strict=True)
-            if count
-        }
+        rest = {name: int(each[row]) for name, each in amounts.items()}
+        asked = {name: f"{count} kB" if name == MEMORY else count for name, count in rest.items() if count}
         request = {"tasks": node, "cores": core, "nodes": node} | ({"per_node": asked} if asked else {})
         made.append(msgspec.json.encode(request).decode())
     return np.array(made, dtype=object)

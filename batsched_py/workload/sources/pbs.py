@@ -19,6 +19,8 @@ from batsched_py.workload.swf.log import SwfLog, on_clock, start_of
 #: How a shell tells of a program that was ended by SIGTERM or SIGKILL; PBS adds 256 instead of 128.
 _TERMINATED: Final = (256 + 15, 256 + 9, 128 + 15, 128 + 9)
 _LINE: Final = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);([A-Za-z]);([^;]*);(.*)")
+#: Columns of the log that are names.
+_NAMED: Final = ("user", "group", "executable", "queue")
 #: Columns beside the log, and the fields that say them.
 _KEPT: Final = {"account": "account", "priority": "Resource_List.priority", "reservation": "resvname"}
 _PIECE: Final = 10_000
@@ -55,9 +57,7 @@ class Pbs(Source):
         columns |= {name: text.astype(object) for name, text in columns.items() if text.dtype.kind == "U"}
         origin = float(columns["submit"].min())
         columns["submit"] = columns["submit"] - origin
-        named, names = accounting.named_columns(
-            {column: columns.pop(column) for column in ("user", "group", "executable", "queue")}
-        )
+        named, names = accounting.named_columns({column: columns.pop(column) for column in _NAMED})
         more = {name: columns.pop(name) for name in ("id", "exit_status", "gpus", "nodes", *_KEPT)}
         more = {name: column for name, column in more.items() if name not in _KEPT or column.any()}
         starts = columns["submit"] + columns["wait"]
@@ -70,9 +70,7 @@ class Pbs(Source):
     def write(self, path: Path, log: SwfLog) -> None:
         """Write an ``E`` record for each job that was executed."""
         log = log.select(~log.never_started)
-        names = {
-            column: accounting.names_of(log, column) for column in ("user", "group", "executable", "queue")
-        }
+        names = {column: accounting.names_of(log, column) for column in _NAMED}
         with path.open("w", encoding="utf-8", newline="\n") as file:
             for first in range(0, len(log), _PIECE):
                 piece = np.arange(first, min(first + _PIECE, len(log)))

@@ -22,6 +22,8 @@ from batsched_py.workload.swf.log import COLUMNS, SwfLog
 if TYPE_CHECKING:
     import pandas as pd
 
+_Columns = dict[str, NDArray[Any]]
+
 _TIMES: Final = ("submit", "start", "end")
 _HEADER: Final = b"batsched-py header"
 
@@ -135,7 +137,7 @@ class Table(Source):
 
     def _columns(
         self, table: pd.DataFrame, account: Account
-    ) -> tuple[dict[str, NDArray[Any]], dict[str, str], dict[str, str], dict[str, NDArray[Any]]]:
+    ) -> tuple[_Columns, dict[str, str], dict[str, str], _Columns]:
         """What the good rows of a table say: the columns of a log, those that are dates or numbers, what
         names stand for numbers, and the other columns."""
         table = table.rename(columns=self._names())
@@ -155,7 +157,7 @@ class Table(Source):
             _reject(account, table, good, ~np.isfinite(column), f"{name} is no number or time")
         _reject(account, table, good, times["submit"] < 0, "submit is negative")
         _reject(account, table, good, run_time < 0, "run_time is unknown or negative")
-        columns: dict[str, NDArray[Any]] = numbers | {"submit": times["submit"], "run_time": run_time}
+        columns: _Columns = numbers | {"submit": times["submit"], "run_time": run_time}
         if "start" in times and "wait" not in columns:
             begun = np.where(never_started, times.get("end", np.nan), times["start"])
             columns["wait"] = np.nan_to_num(begun - times["submit"], nan=-1.0)
@@ -173,12 +175,8 @@ class Table(Source):
             for name, moments in times.items()
             if np.isfinite(moments).any()
         }
-        return (
-            {name: column[good] for name, column in columns.items()},
-            kinds,
-            names,
-            {name: column[good] for name, column in more.items()},
-        )
+        columns, more = ({name: of[name][good] for name in of} for of in (columns, more))
+        return columns, kinds, names, more
 
     def _moments(self, table: pd.DataFrame, name: str) -> NDArray[np.float64]:
         """Seconds: numbers as they are, dates as Unix time."""
@@ -262,10 +260,9 @@ def _check_columns(table: pd.DataFrame, path: Path) -> None:
 
 
 def _settled(
-    numbers: dict[str, NDArray[np.float64]], run_time: NDArray[np.float64], never_started: NDArray[np.bool_]
-) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]:
-    """The numbers and the run times in which jobs that were cancelled while they waited ran for 0 s on 0
-    processors."""
+    numbers: _Columns, run_time: NDArray[Any], never_started: NDArray[np.bool_]
+) -> tuple[_Columns, NDArray[Any]]:
+    """The numbers and the run times; jobs that were cancelled while they waited ran for 0 s on 0 processors."""
     run_time = np.where(never_started, 0.0, run_time)
     unknown = np.full(len(run_time), -1.0)
     allocated = numbers.get("allocated_processors", unknown)
