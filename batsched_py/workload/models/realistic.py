@@ -148,11 +148,9 @@ class Realistic(models.LearningModel):
             return shapes.draw_sizes(learned.shapes, programs, bags, submit, places)[programs]
 
         values = hidden.draw_program_values(learned.sizes, users, programs, bags.sizes, random)
-        starts = bags.first(submit)
-        demand = learned.demand
-        return sizes(
-            hidden.make_room(values, programs, starts, demand, lambda each: sizes(each) * bags.sizes)
-        )
+        starts, wanted = bags.first(submit), learned.demand
+        values = hidden.make_room(values, programs, starts, wanted, lambda each: sizes(each) * bags.sizes)
+        return sizes(values)
 
     def _bags(self, learned: RealisticParameters, submit: Floats, random: Random) -> tuple[Floats, Bags]:
         """Arrivals and the bags that they are cut into."""

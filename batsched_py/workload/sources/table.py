@@ -262,7 +262,7 @@ def _check_columns(table: pd.DataFrame, path: Path) -> None:
 def _settled(
     numbers: _Columns, run_time: NDArray[Any], never_started: NDArray[np.bool_]
 ) -> tuple[_Columns, NDArray[Any]]:
-    """The numbers and the run times; jobs that were cancelled while they waited ran for 0 s on 0 processors."""
+    """The numbers and the run times; jobs that were cancelled as they waited ran for 0 s on 0 processors."""
     run_time = np.where(never_started, 0.0, run_time)
     unknown = np.full(len(run_time), -1.0)
     allocated = numbers.get("allocated_processors", unknown)
