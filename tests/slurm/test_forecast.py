@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from batsched_py.slurm.forecast.live import LiveJob, read_live
+from batsched_py.slurm.forecast.live import LiveJob
+from batsched_py.slurm.forecast.squeue_table import read_live
 from batsched_py.slurm.reading import Findings
 from tests.processes import call_here
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from batsched_py.slurm.forecast.live import LiveJob, read_live
-from batsched_py.slurm.forecast.squeue_table import Cutter
+from batsched_py.slurm.forecast.live import LiveJob
+from batsched_py.slurm.forecast.squeue_table import Cutter, read_live
 from batsched_py.slurm.reading import Findings
 from tests.processes import call_here
 from tests.slurm.test_forecast import forecast_of

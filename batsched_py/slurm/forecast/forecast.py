@@ -20,15 +20,8 @@ from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
 from batsched_py.simulator.machine_files import NodeKind
 from batsched_py.slurm.conf import Cluster, read_cluster
-from batsched_py.slurm.forecast.live import (
-    LiveJob,
-    RunTime,
-    completed,
-    limit_of,
-    pinned,
-    read_live,
-    workload_of,
-)
+from batsched_py.slurm.forecast.live import LiveJob, RunTime, completed, limit_of, pinned, workload_of
+from batsched_py.slurm.forecast.squeue_table import read_live
 from batsched_py.slurm.jobs import task_names
 from batsched_py.slurm.policy.settings import Configuration
 from batsched_py.slurm.reading import Clock, Findings, time_limit

@@ -28,7 +28,7 @@ from batsched_py.slurm.conf import Cluster
 from batsched_py.slurm.jobs import WORKLOAD, JobMaker
 from batsched_py.slurm.policy.job import GPU
 from batsched_py.slurm.policy.settings import Configuration
-from batsched_py.slurm.reading import Clock, Findings, read_text
+from batsched_py.slurm.reading import Clock, Findings
 from batsched_py.slurm.sbatch import Submission, gres
 from batsched_py.slurm.scenario import words_of
 from batsched_py.workload.model import Workload
@@ -55,7 +55,6 @@ ENDING = "COMPLETING"
 #: Why a job waits that will never start.
 NEVER = "DependencyNeverSatisfied"
 _GRES = "gres/"
-_DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 class LiveJob(Submission, kw_only=True):
@@ -98,41 +97,6 @@ class Live(Struct):
     """In Unix time; unknown if the listing does not tell."""
     columns: frozenset[str] | None = None
     """Those of a table; other listings tell all that counts."""
-
-
-def read_live(path: Path, zone: str, findings: Findings, moment: float | None = None) -> Live:
-    """The jobs that a file lists, which was printed at a moment unless it tells one itself."""
-    from batsched_py.slurm.forecast.squeue_table import is_header, read_table
-
-    text = read_text(path, findings)
-    lines = text.splitlines()
-    if text.lstrip().startswith("{"):
-        from batsched_py.slurm.forecast.scontrol import read_squeue
-
-        live = read_squeue(path, text, findings)
-    elif any(map(is_header, lines[:2])):
-        live = read_table(path, lines, zone, moment, findings)
-    else:
-        from batsched_py.slurm.forecast.scontrol import read_scontrol
-
-        live = read_scontrol(path, text, zone, findings)
-    if not live.jobs and not findings.mistakes:
-        findings.mistake(str(path), "there is no job that waits or runs")
-    twice = [name for name, count in Counter(job.id for job in live.jobs).items() if count > 1]
-    if twice:
-        findings.mistake(str(path), f"there are two jobs {shown_name(twice[0])}")
-    for job in live.jobs:
-        with findings.noting(job.where, f"job {shown_name(job.id)}: "):
-            expand(job.fields.get("node_list", ""))
-            expand(job.fields.get("exclude", ""))
-    live.jobs.sort(key=_number)
-    return live
-
-
-def _number(job: LiveJob) -> int:
-    """The number of a job; jobs that came before have lower ones."""
-    digits = _DIGITS.match(job.id)
-    return int(digits[0]) if digits else 0
 
 
 def check_state(state: str, where: str, findings: Findings) -> State | None:

@@ -1,4 +1,4 @@
-"""The tables that ``squeue`` prints, as far as their headers tell what is in them.
+"""Listings of jobs, of any kind; and the tables that ``squeue`` prints, as far as their headers tell.
 
 Columns have bars between them, or blanks. With blanks a cell may be empty, or touch the next one; a name may
 have blanks itself, and a long time limit moves the rest of its row. A row becomes the fields that ``scontrol
@@ -8,6 +8,7 @@ show job`` prints of a job.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -16,10 +17,11 @@ from math import isnan
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from batsched_py.protocol.shown import shown
+from batsched_py.protocol.hosts import expand
+from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.slurm.forecast.live import NEVER, OVER, STATES, Live, LiveJob, check_state
-from batsched_py.slurm.forecast.scontrol import NOTHING, moment_of, printed_job
-from batsched_py.slurm.reading import Findings
+from batsched_py.slurm.forecast.scontrol import NOTHING, moment_of, printed_job, read_scontrol, read_squeue
+from batsched_py.slurm.reading import Findings, read_text
 from batsched_py.slurm.reading import number as number_of
 from batsched_py.workload.sources.accounting import duration, written_duration
 from batsched_py.workload.sources.slurm_fields import resources
@@ -30,6 +32,7 @@ BAR = "|"
 NAME = "NAME"
 
 _WORD = re.compile(r"\S+")
+_DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 class Cutter:
@@ -302,3 +305,32 @@ def _printed(first: str, rows: Iterable[Mapping[str, str]], zone: str) -> float 
             if fields["JobState"] == "RUNNING" and ran is not None and start is not None:
                 moments.append(start + ran)
     return max(moments, default=None)
+
+
+def read_live(path: Path, zone: str, findings: Findings, moment: float | None = None) -> Live:
+    """The jobs that a file lists, which was printed at a moment unless it tells one itself."""
+    text = read_text(path, findings)
+    lines = text.splitlines()
+    if text.lstrip().startswith("{"):
+        live = read_squeue(path, text, findings)
+    elif any(map(is_header, lines[:2])):
+        live = read_table(path, lines, zone, moment, findings)
+    else:
+        live = read_scontrol(path, text, zone, findings)
+    if not live.jobs and not findings.mistakes:
+        findings.mistake(str(path), "there is no job that waits or runs")
+    twice = [name for name, count in Counter(job.id for job in live.jobs).items() if count > 1]
+    if twice:
+        findings.mistake(str(path), f"there are two jobs {shown_name(twice[0])}")
+    for job in live.jobs:
+        with findings.noting(job.where, f"job {shown_name(job.id)}: "):
+            expand(job.fields.get("node_list", ""))
+            expand(job.fields.get("exclude", ""))
+    live.jobs.sort(key=_number)
+    return live
+
+
+def _number(job: LiveJob) -> int:
+    """The number of a job; jobs that came before have lower ones."""
+    digits = _DIGITS.match(job.id)
+    return int(digits[0]) if digits else 0
