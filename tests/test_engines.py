@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from batsched_py import native
 from batsched_py.cli.main import batsched_py
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines import why_not_native
 from batsched_py.engines.native import NativeSimulation
 from batsched_py.engines.python import Batsim, PythonSimulation
-from batsched_py.engines.simulation import why_not_native
 from batsched_py.errors import BatschedError, PolicyError, RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job, JobState

@@ -438,7 +438,7 @@ def test_the_kit_has_monitors_and_data() -> None:
 
 def test_no_engine_but_python_runs_observers(small: Path, tmp_path: Path) -> None:
     from batsched_py.decision.observers import ObservedProcess
-    from batsched_py.engines.simulation import why_not_native
+    from batsched_py.engines import why_not_native
     from batsched_py.schedulers.easy import Easy
     from batsched_py.simulator.outputs import Outputs
     from batsched_py.simulator.platform import Platform

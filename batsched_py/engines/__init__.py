@@ -1,5 +1,168 @@
-"""Two engines behind one door: :func:`new_simulation` chooses the one that a simulation runs on."""
+"""Two engines behind one door: :func:`new_simulation` chooses the one that a simulation runs on.
 
-from batsched_py.engines.simulation import Simulation, new_simulation
+The choice is made once, before the simulation begins. A :class:`Simulation` is what every engine makes of a
+scenario and a decision process.
+"""
 
-__all__ = ["Simulation", "new_simulation"]
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from msgspec import Struct
+
+from batsched_py import native
+from batsched_py.decision.observers import ObservedProcess
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.protocol.profiles import Delay, Profile
+from batsched_py.protocol.sizes import first_malleable, have_sizes
+from batsched_py.schedulers import wrapping
+from batsched_py.schedulers.cluster import Cluster
+from batsched_py.simulator.catalog import is_plain, refusal
+from batsched_py.simulator.outputs import CountsHosts, Outputs, Results
+from batsched_py.simulator.setup import Setup
+from batsched_py.users import Behaviour, UsersOf, Wrapper
+from batsched_py.workload.dependencies import have_dependencies
+from batsched_py.workload.model import Workload
+from batsched_py.workload.swf.quick_reader import NativeJobs, RunTimeProfiles
+
+if TYPE_CHECKING:
+    from batsched_py.simulator.decision_side import Decides
+
+
+class Situation(Struct, frozen=True):
+    """How things stand in a simulation."""
+
+    now: float
+    waiting: int
+    running: int
+    """How many jobs wait and run."""
+    resources: dict[str, tuple[int, int]]
+    """How much of each resource of the nodes is free, and how much there is; none on a plain machine."""
+
+
+class Simulation(ABC):
+    """One simulation. It can be gone through once, by :meth:`run` or by :meth:`turns`."""
+
+    engine: ClassVar[str]
+    """The name of the engine."""
+
+    outputs: Outputs
+    machines: CountsHosts
+    process: Decides
+
+    @property
+    def results(self) -> Results:
+        """What has come out so far."""
+        return self.outputs.results
+
+    @property
+    def refused(self) -> Counter[str]:
+        """How many jobs a machine of nodes could never run, by the kind of reason."""
+        return self.process.refused if isinstance(self.process, DecisionProcess) else Counter()
+
+    @abstractmethod
+    def situation(self) -> Situation:
+        """How things stand; another thread may ask while the simulation goes on."""
+
+    @property
+    def drawn_joules(self) -> float:
+        """What all hosts have drawn so far; nothing where energy is not accounted for."""
+        return 0.0
+
+    @abstractmethod
+    def run(self) -> Results:
+        """Run the whole simulation."""
+
+    @abstractmethod
+    def turns(self) -> Iterator[Cluster]:
+        """Go through the whole simulation, but leave each turn of the policy to the caller.
+
+        Simulator and users go on by themselves until the policy is to be asked. Then this stops, and the
+        caller has the policy's place: it looks at the cluster, says to it what to start, and goes on. Or it
+        lets the policy decide after all, by ``process.ask()``, and looks before and after. The simulation is
+        the same as :meth:`run` makes, and may be left before its end::
+
+            for cluster in simulation.turns():
+                for job in cluster.fitting():
+                    cluster.start(job)
+        """
+
+
+def new_simulation(setup: Setup, process: Decides, outputs: Outputs | None = None) -> Simulation:
+    """A simulation that is about to begin, by the native engine if that can run it."""
+    outputs = Outputs(None) if outputs is None else outputs
+    if isinstance(process, DecisionProcess) and why_not_native(setup, process, outputs) is None:
+        from batsched_py.engines.native import NativeSimulation
+
+        return NativeSimulation(setup, process, outputs)
+    from batsched_py.engines.python import Batsim, PythonSimulation
+
+    return PythonSimulation(Batsim(setup, outputs), process)
+
+
+def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> str | None:
+    """What the native engine does not do of a simulation, if there is anything."""
+    platform, settings = setup.platform, setup.settings
+    reasons = {
+        "the native engine is not installed, or turned off": native.library is None,
+        "monitors, and data that a class computes over time": isinstance(process, ObservedProcess),
+        "a decision process of another kind": type(process) is not DecisionProcess,
+        "a scheduler that takes time to decide": bool(process.scheduling_delay),
+        "a policy around another": isinstance(process.scheduler, wrapping.Wrapper),
+        "a policy that narrows the machine": process.scheduler.narrows_the_machine,
+        "energy and power states": setup.energy,
+        "traces of machine states": outputs.machine_states,
+        "a record of what links carry": outputs.links,
+        "output files of another kind": type(outputs) is not Outputs,
+        "failures, and other events from outside": bool(setup.events) or process.on_failure is not None,
+        "a policy that puts jobs back into the queue": process.scheduler.requeues,
+        "closures, prices and whatever else is known of outside": process.outlook is not None,
+        "hosts that jobs share": settings.compute_sharing,
+        "storage hosts": bool(platform.storages),
+        "an allocator of your own": bool(process.scheduler.allocator),
+        "a selection of hosts in nodes": platform.has_nodes and process.scheduler.selection != "lowest",
+        "messages that take time": setup.network is not None and setup.network.delays_messages,
+        "hosts of different speeds": platform.even_speed is None,
+        "jobs of workload files beside those of users": bool(setup.workloads and process.users),
+        "jobs that the scheduler registers": settings.dynamic_jobs and not process.users,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            return reason
+    workloads = setup.workloads
+    if process.users:
+        if not isinstance(process.users, UsersOf) or not _is_shipped(process.users.behaviour):
+            return "users of another kind"
+        workloads = process.users.workloads
+        if not all(isinstance(workload.jobs, list | NativeJobs) for workload in workloads):
+            return "users of a log whose jobs are not kept in memory"
+    if not all(_has_plain_profiles(workload, setup.may_send) for workload in workloads):
+        return "jobs that do more than compute or sleep"
+    if any(have_dependencies(workload.jobs) for workload in workloads):
+        return "jobs that wait for other jobs"
+    if platform.has_nodes and any(have_sizes(workload.jobs) for workload in workloads):
+        return "jobs of several sizes on a machine of nodes"
+    if any(first_malleable(workload.jobs) is not None for workload in workloads):
+        return "jobs that grow and shrink while they run"
+    return None
+
+
+def _has_plain_profiles(workload: Workload, may_send: bool) -> bool:
+    """Whether all jobs of a workload only compute or sleep."""
+    return isinstance(workload.profiles, RunTimeProfiles) or all(
+        _is_simple(profile, may_send) for profile in workload.profiles.values()
+    )
+
+
+def _is_simple(profile: Profile, may_send: bool) -> bool:
+    if type(profile) is Delay:
+        return refusal(profile, may_send) is None
+    return is_plain(profile)
+
+
+def _is_shipped(behaviour: Behaviour) -> bool:
+    inner = _is_shipped(behaviour.inner) if isinstance(behaviour, Wrapper) else True
+    return inner and type(behaviour).__module__.startswith("batsched_py.users.")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from batsched_py import native
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.engines import Simulation, Situation
 from batsched_py.engines.native_cluster import Cluster as NativeCluster
-from batsched_py.engines.simulation import Simulation, Situation
 from batsched_py.errors import Deadlock, PolicyError, RuleBroken
 from batsched_py.ledger import kinds
 from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation

@@ -25,7 +25,7 @@ from collections.abc import Generator, Iterator
 from heapq import heappop
 
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.engines.simulation import Simulation, Situation
+from batsched_py.engines import Simulation, Situation
 from batsched_py.errors import Deadlock, InputError, RuleBroken
 from batsched_py.ledger.ledger import Effect
 from batsched_py.ledger.running import RunningJob

@@ -10,7 +10,7 @@ import pytest
 
 import batsched_py as bp
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.engines.simulation import why_not_native
+from batsched_py.engines import why_not_native
 from batsched_py.errors import Deadlock, InputError
 from batsched_py.protocol.dependencies import read_array, read_dependency
 from batsched_py.schedulers import SCHEDULERS

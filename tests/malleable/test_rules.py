@@ -13,9 +13,8 @@ import pytest
 import batsched_py as bp
 from batsched_py.campaign.batsim import Simulator, run_batsim
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.engines import new_simulation
+from batsched_py.engines import new_simulation, why_not_native
 from batsched_py.engines.python import Batsim
-from batsched_py.engines.simulation import why_not_native
 from batsched_py.errors import BatschedError, InputError, PolicyError
 from batsched_py.experiment import Actors, Choice, Experiment, Scenario
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable, Settings

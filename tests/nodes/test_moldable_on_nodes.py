@@ -11,9 +11,8 @@ from msgspec.structs import replace
 from batsched_py.analysis.schedule import host_sets
 from batsched_py.analysis.validator import Facts, validate
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.engines import new_simulation
+from batsched_py.engines import new_simulation, why_not_native
 from batsched_py.engines.python import Batsim, PythonSimulation
-from batsched_py.engines.simulation import why_not_native
 from batsched_py.errors import PolicyError
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, HomogeneousTotal
