@@ -1,4 +1,4 @@
-"""Hosts that are idle but not usable: unavailable, closed, asleep, falling asleep or waking up."""
+"""What could not be used or started: hosts away, closed or asleep, and jobs that waited for others."""
 
 from __future__ import annotations
 

@@ -22,179 +22,6 @@ from batsched_py.protocol.hosts import MOST_HOSTS, HostSet
 from batsched_py.protocol.jobs import JobState
 
 T = TypeVar("T")
-
-
-def beside(jobs_file: str | Path, name: str) -> Path:
-    """Where the file ``PREFIX_NAME.csv`` of the same simulation is, if it was written.
-
-    >>> beside("out/easy_jobs.csv", "held").as_posix()
-    'out/easy_held.csv'
-    """
-    jobs_file = Path(jobs_file)
-    return jobs_file.with_name(f"{jobs_file.name.removesuffix('jobs.csv')}{name}.csv")
-
-
-#: Opens a ``PREFIX_NAME.csv`` of a simulation by its name, if it was written.
-Tables = Callable[[str], AbstractContextManager[TextIO] | None]
-
-
-def tables_beside(jobs_file: str | Path) -> Tables:
-    """Opens the tables that were written beside the jobs of a simulation."""
-
-    def table(name: str) -> AbstractContextManager[TextIO] | None:
-        path = beside(jobs_file, name)
-        return open_table(path) if path.is_file() else None
-
-    return table
-
-
-def read_table(tables: Tables, name: str, read: Callable[[TextIO, str], T]) -> T | None:
-    """What is read of a table, if it was written; faults in it are told with its name."""
-    table = tables(name)
-    if table is None:
-        return None
-    with table as file:
-        return read(file, str(getattr(file, "name", f"{name}.csv")))
-
-
-#: The column of a schedule with the resizes of each job, in the order of time.
-RESIZES: Final = "resizes"
-_RESIZE_COLUMNS = "job_id,time,hosts_before,hosts_after"
-
-
-@dataclass(frozen=True)
-class Resize:
-    """A job goes on with other hosts."""
-
-    time: float
-    before: HostSet
-    after: HostSet
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A job between two changes of its hosts."""
-
-    start: float
-    finish: float
-    hosts: HostSet
-
-
-def read_resizes(lines: Iterable[str], name: str) -> dict[str, list[Resize]]:
-    """The resizes of jobs, by their full identifiers; a line that cannot be read is named."""
-    rows = csv.DictReader(lines)
-    found: dict[str, list[Resize]] = {}
-    try:
-        for row in rows:
-            hosts = [HostSet.parse(row[column]) for column in ("hosts_before", "hosts_after")]
-            resize = Resize(float(row["time"]), *hosts)
-            if not (isfinite(resize.time) and resize.after):
-                raise ValueError
-            found.setdefault(row["job_id"], []).append(resize)
-    except (KeyError, ValueError, TypeError, AttributeError, csv.Error):
-        raise InputError(f"{name}:{rows.line_num}: this is no line of resizes ({_RESIZE_COLUMNS})") from None
-    return found
-
-
-def has_resizes(schedule: pd.DataFrame) -> bool:
-    """Whether any job of a schedule has grown or shrunk."""
-    return RESIZES in schedule and bool(schedule[RESIZES].map(len).any())
-
-
-def pieces_of(start: float, finish: float, resizes: Sequence[Resize]) -> Iterator[Piece]:
-    """The pieces of a job that has grown or shrunk; those of no length are left out, but for the last."""
-    hosts = resizes[0].before
-    for resize in resizes:
-        if resize.time > start:
-            yield Piece(start, resize.time, hosts)
-        start, hosts = resize.time, resize.after
-    yield Piece(start, finish, hosts)
-
-
-def in_pieces(schedule: pd.DataFrame) -> pd.DataFrame:
-    """The schedule with a row for each piece of a job, in place of the job's row, under the same label.
-
-    The times of a piece are its own, and so are its hosts, ``allocated_resources`` and ``hosts``.
-    """
-    if not has_resizes(schedule):
-        return schedule
-    places: list[int] = []
-    changed: list[tuple[int, Piece]] = []
-    rows = zip(schedule["starting_time"], schedule["finish_time"], schedule[RESIZES], strict=True)
-    for place, (start, finish, resizes) in enumerate(rows):
-        for piece in pieces_of(start, finish, resizes) if resizes else ():
-            changed.append((len(places), piece))
-            places.append(place)
-        if not resizes:
-            places.append(place)
-    pieces = schedule.iloc[places].copy()
-    columns: dict[str, Any] = {
-        "starting_time": lambda piece: piece.start,
-        "finish_time": lambda piece: piece.finish,
-        "execution_time": lambda piece: piece.finish - piece.start,
-        "allocated_resources": lambda piece: piece.hosts.text(),
-        "hosts": lambda piece: piece.hosts,
-    }
-    for name, value in columns.items():
-        if name in pieces:
-            column = pieces[name].tolist()
-            for place, piece in changed:
-                column[place] = value(piece)
-            pieces[name] = column
-    return pieces
-
-
-def mean_hosts(schedule: pd.DataFrame, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How many hosts each job had in the mean of its run time; ``counts`` are those it had at its end."""
-    means = counts.astype(float)
-    if has_resizes(schedule):
-        rows = zip(schedule["starting_time"], schedule["finish_time"], schedule[RESIZES], strict=True)
-        for place, (start, finish, resizes) in enumerate(rows):
-            if resizes and finish > start:
-                pieces = pieces_of(start, finish, resizes)
-                work = sum((piece.finish - piece.start) * len(piece.hosts) for piece in pieces)
-                means[place] = work / (finish - start)
-    return means
-
-
-_RESTART: Final = re.compile(r"(?:^| )restart=(\d+)(?: |$)")
-
-
-def ended_by_failures(schedule: pd.DataFrame) -> set[str]:
-    """The executions that failures have ended, or a policy has put back, as their notes say."""
-    return set(schedule.loc[schedule["metadata"].str.contains(r"(?:^| )(?:failed|requeued)="), "id"])
-
-
-def before_restarts(row: Any, failed: Collection[str]) -> str:
-    """The name of the job of which a row is an execution, if a failure has ended the one before."""
-    restart = _RESTART.search(row.metadata)
-    name, mark, number = row.id.rpartition("#")
-    if restart is None or not mark or number != restart[1]:
-        return str(row.id)
-    before = name if number == "1" else f"{name}#{int(number) - 1}"
-    return name if before in failed else str(row.id)
-
-
-def started_again(schedule: pd.DataFrame) -> dict[str, str]:
-    """The executions of a schedule that are not the first of their jobs, with the names of these jobs."""
-    again = schedule[schedule["id"].str.contains("#", regex=False)]
-    failed = ended_by_failures(schedule) if len(again) else set[str]()
-    names = {row.id: before_restarts(row, failed) for row in again.itertuples()}
-    return {execution: name for execution, name in names.items() if name != execution}
-
-
-def mean_level(
-    begins: ArrayLike, ends: ArrayLike, heights: ArrayLike, edges: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The mean, between each two edges, of what is so high from each beginning to each end together."""
-    times = np.concatenate([begins, ends])
-    order = np.argsort(times, kind="stable")
-    level = np.concatenate([heights, np.negative(heights)])[order].cumsum()
-    times = times[order]
-    area = np.concatenate([[0.0], (level[:-1] * np.diff(times)).cumsum()])
-    return np.diff(np.interp(edges, times, area)) / np.diff(edges)
-
-
 Integers = NDArray[np.int64]
 Hosts = NDArray[np.int32]
 
@@ -205,6 +32,10 @@ INSTANT: Final = 1e-5
 #: number is up to half a microsecond off. The longest comparison has four of them (a start and a walltime
 #: against another start and walltime); the rest is room for the rounding of their sums.
 SLACK: Final = 3e-6
+
+#: The column of a schedule with the resizes of each job, in the order of time.
+RESIZES: Final = "resizes"
+_RESIZE_COLUMNS = "job_id,time,hosts_before,hosts_after"
 
 #: The final states of jobs.
 FINAL_STATES: Final = (
@@ -429,3 +260,169 @@ def _in_order(low: Integers, high: Integers, line: Integers) -> bool:
     """Whether each interval ends after it begins, and begins after a gap if it is not the first of a line."""
     gap = (low[1:] > high[:-1] + 1) | (line[1:] > line[:-1])
     return bool((low <= high).all() and gap.all() and (high < MOST_HOSTS).all())
+
+
+def beside(jobs_file: str | Path, name: str) -> Path:
+    """Where the file ``PREFIX_NAME.csv`` of the same simulation is, if it was written.
+
+    >>> beside("out/easy_jobs.csv", "held").as_posix()
+    'out/easy_held.csv'
+    """
+    jobs_file = Path(jobs_file)
+    return jobs_file.with_name(f"{jobs_file.name.removesuffix('jobs.csv')}{name}.csv")
+
+
+#: Opens a ``PREFIX_NAME.csv`` of a simulation by its name, if it was written.
+Tables = Callable[[str], AbstractContextManager[TextIO] | None]
+
+
+def tables_beside(jobs_file: str | Path) -> Tables:
+    """Opens the tables that were written beside the jobs of a simulation."""
+
+    def table(name: str) -> AbstractContextManager[TextIO] | None:
+        path = beside(jobs_file, name)
+        return open_table(path) if path.is_file() else None
+
+    return table
+
+
+def read_table(tables: Tables, name: str, read: Callable[[TextIO, str], T]) -> T | None:
+    """What is read of a table, if it was written; faults in it are told with its name."""
+    table = tables(name)
+    if table is None:
+        return None
+    with table as file:
+        return read(file, str(getattr(file, "name", f"{name}.csv")))
+
+
+@dataclass(frozen=True)
+class Resize:
+    """A job goes on with other hosts."""
+
+    time: float
+    before: HostSet
+    after: HostSet
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A job between two changes of its hosts."""
+
+    start: float
+    finish: float
+    hosts: HostSet
+
+
+def read_resizes(lines: Iterable[str], name: str) -> dict[str, list[Resize]]:
+    """The resizes of jobs, by their full identifiers; a line that cannot be read is named."""
+    rows = csv.DictReader(lines)
+    found: dict[str, list[Resize]] = {}
+    try:
+        for row in rows:
+            hosts = [HostSet.parse(row[column]) for column in ("hosts_before", "hosts_after")]
+            resize = Resize(float(row["time"]), *hosts)
+            if not (isfinite(resize.time) and resize.after):
+                raise ValueError
+            found.setdefault(row["job_id"], []).append(resize)
+    except (KeyError, ValueError, TypeError, AttributeError, csv.Error):
+        raise InputError(f"{name}:{rows.line_num}: this is no line of resizes ({_RESIZE_COLUMNS})") from None
+    return found
+
+
+def has_resizes(schedule: pd.DataFrame) -> bool:
+    """Whether any job of a schedule has grown or shrunk."""
+    return RESIZES in schedule and bool(schedule[RESIZES].map(len).any())
+
+
+def pieces_of(start: float, finish: float, resizes: Sequence[Resize]) -> Iterator[Piece]:
+    """The pieces of a job that has grown or shrunk; those of no length are left out, but for the last."""
+    hosts = resizes[0].before
+    for resize in resizes:
+        if resize.time > start:
+            yield Piece(start, resize.time, hosts)
+        start, hosts = resize.time, resize.after
+    yield Piece(start, finish, hosts)
+
+
+def in_pieces(schedule: pd.DataFrame) -> pd.DataFrame:
+    """The schedule with a row for each piece of a job, in place of the job's row, under the same label.
+
+    The times of a piece are its own, and so are its hosts, ``allocated_resources`` and ``hosts``.
+    """
+    if not has_resizes(schedule):
+        return schedule
+    places: list[int] = []
+    changed: list[tuple[int, Piece]] = []
+    rows = zip(schedule["starting_time"], schedule["finish_time"], schedule[RESIZES], strict=True)
+    for place, (start, finish, resizes) in enumerate(rows):
+        for piece in pieces_of(start, finish, resizes) if resizes else ():
+            changed.append((len(places), piece))
+            places.append(place)
+        if not resizes:
+            places.append(place)
+    pieces = schedule.iloc[places].copy()
+    columns: dict[str, Any] = {
+        "starting_time": lambda piece: piece.start,
+        "finish_time": lambda piece: piece.finish,
+        "execution_time": lambda piece: piece.finish - piece.start,
+        "allocated_resources": lambda piece: piece.hosts.text(),
+        "hosts": lambda piece: piece.hosts,
+    }
+    for name, value in columns.items():
+        if name in pieces:
+            column = pieces[name].tolist()
+            for place, piece in changed:
+                column[place] = value(piece)
+            pieces[name] = column
+    return pieces
+
+
+def mean_hosts(schedule: pd.DataFrame, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How many hosts each job had in the mean of its run time; ``counts`` are those it had at its end."""
+    means = counts.astype(float)
+    if has_resizes(schedule):
+        rows = zip(schedule["starting_time"], schedule["finish_time"], schedule[RESIZES], strict=True)
+        for place, (start, finish, resizes) in enumerate(rows):
+            if resizes and finish > start:
+                pieces = pieces_of(start, finish, resizes)
+                work = sum((piece.finish - piece.start) * len(piece.hosts) for piece in pieces)
+                means[place] = work / (finish - start)
+    return means
+
+
+_RESTART: Final = re.compile(r"(?:^| )restart=(\d+)(?: |$)")
+
+
+def ended_by_failures(schedule: pd.DataFrame) -> set[str]:
+    """The executions that failures have ended, or a policy has put back, as their notes say."""
+    return set(schedule.loc[schedule["metadata"].str.contains(r"(?:^| )(?:failed|requeued)="), "id"])
+
+
+def before_restarts(row: Any, failed: Collection[str]) -> str:
+    """The name of the job of which a row is an execution, if a failure has ended the one before."""
+    restart = _RESTART.search(row.metadata)
+    name, mark, number = row.id.rpartition("#")
+    if restart is None or not mark or number != restart[1]:
+        return str(row.id)
+    before = name if number == "1" else f"{name}#{int(number) - 1}"
+    return name if before in failed else str(row.id)
+
+
+def started_again(schedule: pd.DataFrame) -> dict[str, str]:
+    """The executions of a schedule that are not the first of their jobs, with the names of these jobs."""
+    again = schedule[schedule["id"].str.contains("#", regex=False)]
+    failed = ended_by_failures(schedule) if len(again) else set[str]()
+    names = {row.id: before_restarts(row, failed) for row in again.itertuples()}
+    return {execution: name for execution, name in names.items() if name != execution}
+
+
+def mean_level(
+    begins: ArrayLike, ends: ArrayLike, heights: ArrayLike, edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The mean, between each two edges, of what is so high from each beginning to each end together."""
+    times = np.concatenate([begins, ends])
+    order = np.argsort(times, kind="stable")
+    level = np.concatenate([heights, np.negative(heights)])[order].cumsum()
+    times = times[order]
+    area = np.concatenate([[0.0], (level[:-1] * np.diff(times)).cumsum()])
+    return np.diff(np.interp(edges, times, area)) / np.diff(edges)

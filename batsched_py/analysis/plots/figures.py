@@ -1,4 +1,4 @@
-"""Drawing a figure of any kind."""
+"""What a kind of figure is, and drawing a figure of any kind."""
 
 from __future__ import annotations
 

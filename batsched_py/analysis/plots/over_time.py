@@ -1,4 +1,4 @@
-"""Quantities over time, as means of periods that are wide enough to see."""
+"""Quantities over time: means of periods wide enough to see, flows on links, and painted rectangles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colours, units and numbers that all figures have in common.
+"""Colours, units and numbers that all figures have in common, and what a journal may ask of them.
 
 The palette is that of Okabe and Ito, which people with any kind of colour vision can tell apart. Lines differ
 in their dashes as well, so that they can be told apart without any colour.

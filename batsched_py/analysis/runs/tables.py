@@ -1,4 +1,4 @@
-"""Results as tables for people: one for each log, with the best of each column marked."""
+"""Results as tables for people, one for each log, with the best of each column marked; also in LaTeX."""
 
 from __future__ import annotations
 

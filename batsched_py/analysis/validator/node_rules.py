@@ -15,10 +15,10 @@ from math import inf
 
 import pandas as pd
 
-from batsched_py.analysis.schedule import INSTANT, SLACK, in_pieces, started
+from batsched_py.analysis.schedule import in_pieces, started
 from batsched_py.analysis.validator.nodes import Demand, Nodes, Place, Requests, Room, Share, least, shares_of
 from batsched_py.analysis.validator.promises import Life
-from batsched_py.analysis.validator.rules import Violation
+from batsched_py.analysis.validator.rules import BEGINS, ENDS, Violation, moments
 from batsched_py.protocol.requests import Request, parse_features
 
 
@@ -73,21 +73,11 @@ class _Usage:
 
     def violations(self) -> Iterator[Violation]:
         """Go through the schedule."""
-        ends, passes, begins = range(3)
-        executed, events = self._executed, list[tuple[float, int, int]]()
-        times = zip(
-            executed["starting_time"], executed["execution_time"], executed["finish_time"], strict=True
-        )
-        for row, (start, ran, finish) in enumerate(times):
-            if ran <= INSTANT:
-                events.append((start - SLACK, passes, row))
-            else:
-                events += [(start, begins, row), (finish - SLACK, ends, row)]
-        for time, kind, row in sorted(events):
-            if kind != ends:
+        for time, kind, row in moments(self._executed):
+            if kind != ENDS:
                 self._count(row, 1)
                 yield from self._exceeded(row, time)
-            if kind != begins:
+            if kind != BEGINS:
                 self._count(row, -1)
 
     def _count(self, row: int, sign: int) -> None:

@@ -1,4 +1,4 @@
-"""The rule that hosts which are closed take no jobs, written from its definition."""
+"""Rules about what comes from outside, from their definitions: closures, failures and caps on power."""
 
 from __future__ import annotations
 

@@ -44,26 +44,37 @@ def _blame(
             yield Violation(rule, (row.id,), getattr(row, time), f"job {row.id} {text(row)}")
 
 
+#: What a job does at a moment: it ends, it begins and ends at once, or it begins.
+ENDS, PASSES, BEGINS = range(3)
+
+
+def moments(executed: pd.DataFrame) -> list[tuple[float, int, int]]:
+    """When jobs begin and end, in the order of time, and what they do, with their rows.
+
+    What ends when something begins ends before.
+    """
+    times = zip(executed["starting_time"], executed["execution_time"], executed["finish_time"], strict=True)
+    found: list[tuple[float, int, int]] = []
+    for row, (start, ran, finish) in enumerate(times):
+        if ran <= INSTANT:
+            found.append((start - SLACK, PASSES, row))
+        else:
+            found += [(start, BEGINS, row), (finish - SLACK, ENDS, row)]
+    return sorted(found)
+
+
 def overlap(schedule: pd.DataFrame) -> Iterator[Violation]:
     """No host runs two jobs at a time.
 
     A job of no length does not hold its hosts, but they must not belong to another job when it runs.
     """
-    ends, passes, begins = range(3)
     executed = started(schedule)
     ids, masks = executed["id"].to_list(), [hosts.mask for hosts in executed["hosts"]]
-    times = zip(executed["starting_time"], executed["execution_time"], executed["finish_time"], strict=True)
-    events: list[tuple[float, int, int]] = []
-    for row, (start, ran, finish) in enumerate(times):
-        if ran <= INSTANT:
-            events.append((start - SLACK, passes, row))
-        else:
-            events += [(start, begins, row), (finish - SLACK, ends, row)]
     busy = contested = 0
     running: set[int] = set()
-    for time, kind, row in sorted(events):
+    for time, kind, row in moments(executed):
         mask = masks[row]
-        if kind == ends:
+        if kind == ENDS:
             running.discard(row)
             busy &= ~mask
             if contested & mask:
@@ -76,7 +87,7 @@ def overlap(schedule: pd.DataFrame) -> Iterator[Violation]:
                     jobs = (ids[other], ids[row])
                     text = f"jobs {jobs[0]} and {jobs[1]} both run on {HostSet(shared)}"
                     yield Violation("overlap", jobs, time, text)
-        if kind == begins:
+        if kind == BEGINS:
             running.add(row)
             busy |= mask
 
