@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError, PolicyError
 from batsched_py.gym.features import HOUR, QUEUE, Observation, Seen
-from batsched_py.ledger.profile import Reservation
 from batsched_py.outside.curve import Known
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
@@ -222,36 +221,12 @@ class Backfill(Task):
         if len(queue) < 2 or not cluster.nb_free:
             return
         reservation = cluster.reservation(queue.head)
-        if cluster.resources:
-            yield from self._on_nodes(cluster, reservation)
-            return
-        shadow_time, extra = reservation
-
-        def harmless(size: Any, estimate: Any) -> Any:
-            return (cluster.now + estimate <= shadow_time) | (size <= extra)
-
-        while next(cluster.fitting(harmless), None) is not None:
-            waiting = Seen(cluster, self.slots)
-            size, mask = waiting.size, np.zeros(self.nb_actions, np.int8)
-            mask[: len(waiting)] = harmless(size, waiting.estimate) & (size <= cluster.nb_free)
-            if len(queue) > self.slots and not mask.any():
-                return  # the jobs that could be backfilled are too far behind to be seen
-            mask[-1] = 1
-            action = yield self.show(cluster, waiting, mask)
-            if action == self.slots or not mask[action]:
-                return
-            started = cluster.start(waiting_at(cluster, action))
-            if started.expected_end > shadow_time:
-                extra -= started.nb_hosts
-
-    def _on_nodes(self, cluster: Cluster, reservation: Reservation) -> Questions:
-        """Offer the jobs that have a place beside the reservation; each goes there if it is taken."""
         while offered := {job.id for job in cluster.fitting(_any, beside=reservation)}:
             mask = np.zeros(self.nb_actions, np.int8)
-            for place, job in enumerate(islice(cluster.queue, self.slots)):
+            for place, job in enumerate(islice(queue, self.slots)):
                 mask[place] = job.id in offered
             if not mask.any():
-                return
+                return  # the jobs that could be backfilled are too far behind to be seen
             mask[-1] = 1
             action = yield self.show(cluster, Seen(cluster, self.slots), mask)
             if action == self.slots or not mask[action]:
@@ -264,6 +239,7 @@ class Backfill(Task):
 
 
 def _any(size: int, estimate: float) -> bool:
+    """Whether to look at a job; without a condition, those that were not chosen before are not looked at."""
     return True
 
 
