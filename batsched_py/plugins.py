@@ -54,7 +54,7 @@ class Registry(Generic[Plugin]):
         """The class called ``name``; no more is imported than it takes to find it."""
         if ".py:" in name:
             return self._from_file(name)
-        found = self._in_its_module(name) or self._shipped().get(name) or self._installed(name).get(name)
+        found = self._in_its_module(name) or self._in_any_module(name) or self._installed(name).get(name)
         if found is None:
             known = f"known are {', '.join(self.all())}, or" if self.all() else "none is installed;"
             raise InputError(f"there is no {self.kind} {name!r}; {known} give path/to/file.py:ClassName")
@@ -110,6 +110,11 @@ class Registry(Generic[Plugin]):
                 if importlib.util.find_spec(module) is not None:
                     return self._defined_in(importlib.import_module(module)).get(name)
         return None
+
+    def _in_any_module(self, name: str) -> type[Plugin] | None:
+        """The class of this name in the first module that has one."""
+        defined = map(self._defined_in, self._modules())
+        return next((classes[name] for classes in defined if name in classes), None)
 
     def _shipped(self) -> dict[str, type[Plugin]]:
         found: dict[str, type[Plugin]] = {}
