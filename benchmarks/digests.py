@@ -5,7 +5,8 @@
     python benchmarks/digests.py compare old.json new.json
 
 Every policy, with and without users, on hosts and on nodes, in both engines, with power, closures, prices and
-failures, and conversations over ZeroMQ in both protocols. Workloads are made from a seed.
+failures; conversations over ZeroMQ in both protocols; twins of recorded Slurm clusters; recorded networks.
+Other workloads are made from a seed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from random import Random
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parent.parent
+
+#: Recordings of real simulators and of a real Slurm; without them, their runs are left out.
+SHARED: Final = (ROOT.parent / "shared").resolve()
 
 POLICIES: Final = (
     "conservative",
@@ -89,6 +93,14 @@ def commands() -> Iterator[str]:
             for platform, watts in (("power64.xml", 9000), ("powered.toml", 1100)):
                 cap = f" -o watts={watts}" if "capped" in policy else ""
                 yield f"run -w powered{seed}.json -p {platform} --energy -s {policy}{cap}"
+    for policy in POLICIES:
+        for protocol in (4, 5):
+            yield f"wire {protocol} -s {policy}"
+    for scenario in sorted(SHARED.glob("slurm/*/jobs.csv")):
+        yield f"twin {scenario.parent}"
+    for recording in sorted(SHARED.glob("golden/network/*/platform.xml")):
+        policy = recording.parent.name.split("_")[1]
+        yield f"run -w {recording.parent}/workload.json -p {recording} -s {policy}"
 
 
 def prepare(folder: Path) -> None:
@@ -193,10 +205,39 @@ def digests(checkout: Path, pure: bool, only: str) -> dict[str, str]:
     return {f"{'pure' if pure else 'native'}: {command}": value for command, value in found.items()}
 
 
-#: Runs commands one after another in one process, and prints their digests.
+#: Runs commands one after another, and prints their digests: `run`, a conversation of `serve` and `batsim`
+#: over ZeroMQ, or the twin of a Slurm cluster.
 RUN: Final = """
-import hashlib, io, json, pathlib, sys, contextlib
+import contextlib, hashlib, io, json, pathlib, subprocess, sys
 from batsched_py.cli.main import main
+
+def call(*words):
+    sys.argv[1:] = words
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
+
+def execute(words, folder):
+    if words[0] == "wire":
+        endpoint = f"ipc://{folder}/socket"
+        program = [sys.executable, "-m", "batsched_py"]
+        server = [*program, "serve", "--endpoint", endpoint, *words[2:]]
+        serve = subprocess.Popen(server, stderr=subprocess.DEVNULL)
+        socket = ["--edc-socket-str", endpoint, ""] if words[1] == "5" else ["-s", endpoint]
+        words = ["batsim", "--protocol", words[1], *socket, "-w", "jobs1.json", "--hosts", "40"]
+        subprocess.run([*program, *words, "-e", f"{folder}/x"], check=True, capture_output=True)
+        serve.wait(600)
+    elif words[0] == "twin":
+        call("slurm", "import", words[1], f"{folder}/twin")
+        twin = folder / "twin"
+        machine = ["-w", f"{twin}/workload.json", "-p", f"{twin}/platform.toml"]
+        policy = ["-s", "slurm", "-o", f"configuration_file={twin}/slurm.toml"]
+        call("run", *machine, *policy, "-e", f"{folder}/x")
+    else:
+        call(*words, "-e", f"{folder}/x")
+
 found = {}
 commands = json.loads(sys.argv[1])
 for number, command in enumerate(commands):
@@ -205,19 +246,15 @@ for number, command in enumerate(commands):
     told = io.StringIO()
     try:
         with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
-            sys.argv[1:] = [*command.split(), "-e", f"{folder}/x"]
-            main()
-        code = 0
-    except SystemExit as end:
-        code = end.code or 0
-    digest = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
-        digest.update(path.name.encode() + path.read_bytes())
-    if code:
+            execute(command.split(), folder)
+    except (SystemExit, subprocess.CalledProcessError) as error:
         lines = told.getvalue().strip().splitlines()
-        found[command] = f"{code}: {lines[-1] if lines else ''}"
-    else:
-        found[command] = digest.hexdigest()
+        found[command] = f"error: {lines[-1] if lines else error}"
+        continue
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("x*")):
+        digest.update(path.name.encode() + path.read_bytes())
+    found[command] = digest.hexdigest()
 print(json.dumps(found))
 """
 
@@ -235,7 +272,8 @@ def main() -> None:
         for pure in (False, True):
             found |= digests(options.package.resolve(), pure, options.only)
         options.files[0].write_text(json.dumps(found, indent=1))
-        print(f"{len(found)} runs, {sum(': ' in value for value in found.values())} of them end in an error")
+        failed = sum(value.startswith("error") for value in found.values())
+        print(f"{len(found)} runs, {failed} of them end in an error")
         return
     old, new = (json.loads(path.read_text()) for path in options.files)
     differing = [command for command in old if old[command] != new.get(command)]
