@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from batsched_py.analysis.plots.runs import Run
-    from batsched_py.analysis.plots.sheet import Sheet
+    from batsched_py.analysis.plots.sheet import Sheet as Sheet
+else:
+    Sheet = Any  # kinds name it in their signatures; matplotlib is not imported before something is drawn
 
 
 #: What the recorded log is for, in the words of the command line.

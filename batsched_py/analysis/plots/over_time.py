@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 import pandas as pd
@@ -15,13 +15,9 @@ from numpy.typing import NDArray
 
 from batsched_py.analysis import carried
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import RunsKind
+from batsched_py.analysis.plots.figures import RunsKind, Sheet
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.errors import InputError
-
-if TYPE_CHECKING:
-    from batsched_py.analysis.plots.sheet import Sheet
-
 
 Floats = NDArray[np.float64]
 

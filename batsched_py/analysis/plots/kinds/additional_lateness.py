@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
-from batsched_py.analysis.plots.figures import TELLS_LATENESS, RunsKind
+from batsched_py.analysis.plots.figures import TELLS_LATENESS, RunsKind, Sheet
 from batsched_py.analysis.plots.kinds.lateness import draw_users
 from batsched_py.analysis.plots.runs import Run
-
-if TYPE_CHECKING:
-    from batsched_py.analysis.plots.sheet import Sheet
 
 HOUR: Final = 3600.0
 

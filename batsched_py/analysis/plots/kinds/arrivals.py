@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import SHOWN_TOO, TELLS_USERS, RunsKind
+from batsched_py.analysis.plots.figures import SHOWN_TOO, TELLS_USERS, RunsKind, Sheet
 from batsched_py.analysis.plots.runs import Run, with_recorded
-
-if TYPE_CHECKING:
-    from batsched_py.analysis.plots.sheet import Sheet
 
 
 def user_arrivals(run: Run) -> pd.Series:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import RunsKind
+from batsched_py.analysis.plots.figures import RunsKind, Sheet
 from batsched_py.analysis.plots.kinds.weekly import DAYS, local_submissions
 from batsched_py.analysis.plots.runs import Run, with_recorded
-
-if TYPE_CHECKING:
-    from batsched_py.analysis.plots.sheet import Sheet
 
 MONTHS: Final = ("J", "F", "M", "A", "M", "J", "J", "A", "S", "O", "N", "D")
 

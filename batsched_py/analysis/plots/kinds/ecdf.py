@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 import pandas as pd
 from msgspec import Meta
@@ -12,12 +12,9 @@ from msgspec import Meta
 from batsched_py.analysis.job_groups import CLASSES, class_numbers
 from batsched_py.analysis.metrics import TAU
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import SHOWN_TOO, TELLS_USERS, RunsKind
+from batsched_py.analysis.plots.figures import SHOWN_TOO, TELLS_USERS, RunsKind, Sheet
 from batsched_py.analysis.plots.kinds.gantt import busiest_users
 from batsched_py.analysis.plots.runs import Run
-
-if TYPE_CHECKING:
-    from batsched_py.analysis.plots.sheet import Sheet
 
 Measure = Literal["wait", "turnaround", "slowdown"]
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import pandas as pd
 from msgspec import Meta
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import RunsKind
+from batsched_py.analysis.plots.figures import RunsKind, Sheet
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.errors import InputError
 from batsched_py.workload.model import Workload
 from batsched_py.workload.session_graph import SessionGraph, session_statistics
 from batsched_py.workload.sessions import SessionRule, cut_workload, session_rule
 from batsched_py.workload.swf.workload import swf_to_workload
-
-if TYPE_CHECKING:
-    from batsched_py.analysis.plots.sheet import Sheet
 
 
 def graph_statistics(workload: Workload, delimiters: Sequence[SessionRule]) -> pd.DataFrame:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import pandas as pd
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import TELLS_LATENESS, RunsKind
+from batsched_py.analysis.plots.figures import TELLS_LATENESS, RunsKind, Sheet
 from batsched_py.analysis.plots.runs import Run
-
-if TYPE_CHECKING:
-    from batsched_py.analysis.plots.sheet import Sheet
 
 DAY: Final = 86400.0
 

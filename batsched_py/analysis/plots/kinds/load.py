@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import pandas as pd
 from msgspec import Meta
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import TableKind
+from batsched_py.analysis.plots.figures import Sheet, TableKind
 from batsched_py.analysis.plots.runs import by_log, check_columns, configurations, in_unit
 from batsched_py.analysis.statistics import CONFIDENCE, Estimate
-
-if TYPE_CHECKING:
-    from batsched_py.analysis.plots.sheet import Sheet
-
 
 #: From this ratio of the largest mean to the smallest one on, the scale is logarithmic.
 WIDE: Final = 20.0

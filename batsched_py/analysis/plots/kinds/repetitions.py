@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import nan
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,8 @@ from msgspec import Meta
 from numpy.typing import ArrayLike
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import TableKind
+from batsched_py.analysis.plots.figures import Sheet, TableKind
 from batsched_py.analysis.plots.runs import by_log, check_columns, configurations, in_unit
-
-if TYPE_CHECKING:
-    from batsched_py.analysis.plots.sheet import Sheet
-
 
 #: How far a whisker reaches from its box, in lengths of the box.
 REACH: Final = 1.5

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import TELLS_LATENESS, RunsKind
+from batsched_py.analysis.plots.figures import TELLS_LATENESS, RunsKind, Sheet
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.analysis.user_metrics import additional_lateness
-
-if TYPE_CHECKING:
-    from batsched_py.analysis.plots.sheet import Sheet
 
 
 def additional_lateness_by_size(runs: Sequence[Run]) -> pd.DataFrame:

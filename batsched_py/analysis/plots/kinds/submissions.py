@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import RunsKind
+from batsched_py.analysis.plots.figures import RunsKind, Sheet
 from batsched_py.analysis.plots.over_time import period_for
 from batsched_py.analysis.plots.runs import Run
-
-if TYPE_CHECKING:
-    from batsched_py.analysis.plots.sheet import Sheet
 
 
 def submissions_per_period(runs: Sequence[Run], period: float) -> pd.DataFrame:

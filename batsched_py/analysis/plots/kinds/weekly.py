@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import RunsKind
+from batsched_py.analysis.plots.figures import RunsKind, Sheet
 from batsched_py.analysis.plots.runs import Run, with_recorded
 from batsched_py.errors import InputError
 from batsched_py.workload.swf.log import HOUR, SwfLog, local_time, start_of, wall_clock
-
-if TYPE_CHECKING:
-    from batsched_py.analysis.plots.sheet import Sheet
 
 HOURS: Final = 7 * 24
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from batsched_py.analysis.plots.figures import RunsKind
+from batsched_py.analysis.plots.figures import RunsKind, Sheet
 from batsched_py.analysis.plots.runs import Run, with_recorded
 from batsched_py.errors import InputError
-
-if TYPE_CHECKING:
-    from batsched_py.analysis.plots.sheet import Sheet
 
 _BINS = 40
 
