@@ -458,8 +458,9 @@ def test_no_engine_but_python_runs_observers(small: Path, tmp_path: Path) -> Non
         (["--data", "OWN:Raises"], "data 'raises' failed: AttributeError"),
         (["--data", "OWN:Raises", "--data", "OWN:Raises"], "two are called 'raises'"),
         (["--monitor", "OWN:Deaf"], "monitor 'deaf' failed: ZeroDivisionError: division by zero (OWN:17)"),
+        (["--monitor", "OWN:Busy"], "monitor 'busy' has decided something at time"),
         (["--monitor", "OWN:Spaced"], "is made of letters, digits, _ and -, not 'a b'"),
-        (["--monitor", "OWN:Nan"], "defines no monitor 'Nan' (it defines Deaf, Spaced)"),
+        (["--monitor", "OWN:Nan"], "defines no monitor 'Nan' (it defines Deaf, Spaced, Busy)"),
         (["--monitor", "nobody"], "there is no monitor 'nobody'; none is installed; give path/to/file.py"),
     ],
 )
@@ -472,7 +473,8 @@ def test_mistakes_of_observers_are_one_line(
         "class Nan(AdditionalData):\n    def measure(self, cluster):\n        return float('nan')\n\n\n"
         "class Raises(AdditionalData):\n    def measure(self, cluster):\n        return cluster.none\n\n\n"
         "class Deaf(Monitor):\n    def submitted(self, job, now):\n        if job:\n            1 / 0\n\n\n"
-        "class Spaced(Monitor):\n    name = 'a b'\n"
+        "class Spaced(Monitor):\n    name = 'a b'\n\n\n"
+        "class Busy(Monitor):\n    def settled(self, cluster):\n        cluster.call_at(cluster.now + 1)\n"
     )
     words = [option.replace("OWN", str(own)) for option in options]
     code, _, error = call_here(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from math import isfinite
 from time import thread_time
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from msgspec.structs import replace
 
@@ -33,6 +33,8 @@ from batsched_py.schedulers.cluster import Cluster
 
 #: Begins a file, by its name and its first line, and gives what writes to it.
 Open = Callable[[str, str], Callable[[str], object]]
+
+T = TypeVar("T")
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
@@ -172,8 +174,7 @@ class ObservedProcess(DecisionProcess):
         """Let all of them see the cluster for the first time, and then the policy."""
         self.cluster = cluster
         for name, data in self._data.items():
-            with naming(f"data {name!r}"):
-                data.begin(cluster)
+            self._call(f"data {name!r}", data.begin, cluster)
         self._measure(0.0)
         self._tell("begins", cluster)
         super().begin(cluster)
@@ -205,8 +206,7 @@ class ObservedProcess(DecisionProcess):
         if self._data:
             self.cluster._go_to(now + self.scheduling_delay)
         for name, data in self._data.items():
-            with naming(f"data {name!r}"):
-                value = float(data.measure(self.cluster))
+            value = self._call(f"data {name!r}", lambda data: float(data.measure(self.cluster)), data)
             if not isfinite(value):
                 raise InputError(f"data {name!r} gives {value} at time {now:g}, which is no finite number")
             if self._values.get(name) != value:
@@ -228,14 +228,21 @@ class ObservedProcess(DecisionProcess):
                     self._tell("decided", effect, now)
         self._tell("settled", self.cluster)
         for name, data in self._data.items():
-            with naming(f"data {name!r}"):
-                data.settled(self.cluster)
+            self._call(f"data {name!r}", data.settled, self.cluster)
         return effects
 
     def _tell(self, what: str, *about: object) -> None:
         for name, monitor in self._monitors.items():
-            with naming(f"monitor {name!r}"):
-                getattr(monitor, what)(*about)
+            self._call(f"monitor {name!r}", getattr(monitor, what), *about)
+
+    def _call(self, who: str, method: Callable[..., T], *about: object) -> T:
+        """Call somebody who may look on, but must not decide anything."""
+        nb_decided = len(self.cluster._decisions)
+        with naming(who):
+            value = method(*about)
+        if len(self.cluster._decisions) != nb_decided:
+            raise InputError(f"{who} has decided something at time {self.cluster.now:g}; it may only look on")
+        return value
 
 
 #: How a file of measurements begins.
