@@ -173,7 +173,7 @@ def test_jobs_that_communicate_are_refused_or_cut_short(tmp_path: Path) -> None:
         (
             ["-o", "depth=3"],
             "scheduler 'easy' has no option 'depth'; "
-            "it knows selection, nodes, selection_seed, order, backfill",
+            "it knows selection, nodes, selection_seed, allocator, order, backfill",
         ),
     ],
 )
