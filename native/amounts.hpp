@@ -20,6 +20,8 @@ struct Demand {
     std::vector<std::vector<size_t>> alternatives;  // of nodes, the preferred one first
     std::vector<std::pair<size_t, int64_t>> licences;
     bool could_be_granted = false;  // by an empty machine
+    Amounts least = {};             // what it takes of all nodes together at least
+    std::vector<bool> may_use = {};  // of each node, whether it is among the alternatives
 };
 
 // The nodes of a job in order, how many tasks each has, and what it takes of each node, a row a node.

@@ -27,6 +27,13 @@ public:
 
     int32_t add(Demand demand) {
         demand.could_be_granted = fits(demand, has_);
+        for (size_t column = 0; column < columns_; ++column) {
+            demand.least.push_back(demand.tasks * demand.per_task[column] + demand.least_nodes * demand.per_node[column]);
+        }
+        demand.may_use.resize(count_, false);
+        for (const auto& nodes : demand.alternatives) {
+            for (size_t node : nodes) demand.may_use[node] = true;
+        }
         demands_.push_back(std::move(demand));
         unfit_since_.push_back(-1);
         return static_cast<int32_t>(demands_.size() - 1);
@@ -110,9 +117,12 @@ public:
     // --- jobs that take and leave their places -------------------------------------------------------------------
 
     // If a job is started now, it goes to this place.
-    void choose(Job& job, Placement placement) const {
+    void choose(Job& job, Placement placement) const { job.placement = made(std::move(placement)); }
+
+    // A place on these nodes.
+    std::shared_ptr<const Placement> made(Placement placement) const {
         placement.owner = this;
-        job.placement = std::make_shared<Placement>(std::move(placement));
+        return std::make_shared<Placement>(std::move(placement));
     }
     static void forget(Job& job) {
         if (job.state == State::kWaiting) job.placement = nullptr;

@@ -11,11 +11,10 @@
 #include <unordered_set>
 
 #include "agenda.hpp"
-#include "availability.hpp"
 #include "log.hpp"
 #include "machines.hpp"
-#include "node_plan.hpp"
-#include "queue.hpp"
+#include "node_profile.hpp"
+#include "plan.hpp"
 #include "registry.hpp"
 #include "rows.hpp"
 #include "running.hpp"
@@ -170,7 +169,7 @@ public:
         return {arrival, now(), INFINITY, {}};
     }
 
-    NodePlan node_plan() { return {*nodes, running, now(), kTick}; }
+    NodeProfile node_profile() const { return {*nodes, running, now(), kTick}; }
 
     // Whether it is known that there is no place for such a job, because another one has found none since things changed.
     bool finds_none(Request request, double estimate, const Reservation* beside) const {
@@ -194,13 +193,7 @@ public:
         return true;
     }
 
-    AvailabilityProfile profile() const {
-        AvailabilityProfile profile(now(), free.available());
-        for (const Running::Place& place : running.by_end()) {
-            profile.give(std::max(place.expected_end, now() + kTick), INFINITY, {place.job->nb_hosts});
-        }
-        return profile;
-    }
+    AvailabilityProfile profile() const { return {now(), free.available(), running, kTick}; }
 
     // Behind which arrival jobs have to be looked at that may start beside a reservation. If nothing has happened but
     // submissions since all were tried, those that would have delayed it still would.

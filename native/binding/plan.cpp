@@ -15,7 +15,7 @@ struct RunningView : View {
 };
 
 struct PlanView : View {
-    std::variant<Plan, NodePlan> plan;
+    std::variant<Plan<AvailabilityProfile>, Plan<NodeProfile>> plan;
 
     template <class Function>
     auto visit(Function function) {
@@ -66,9 +66,9 @@ void bind_reservations(nb::module_& module) {
 
 nb::tuple steps_of(const AvailabilityProfile& profile) {
     nb::list times, free;
-    for (size_t step = 0; step < profile.nb_steps(); ++step) {
+    for (size_t step = 0; step < profile.size(); ++step) {
         times.append(profile.time(step));
-        free.append(profile.free(step).hosts);
+        free.append(*profile.free(step));
     }
     return nb::make_tuple(times, free);
 }
@@ -87,7 +87,7 @@ void bind_profiles(nb::module_& module) {
         .def("__deepcopy__", [](const Profile& self, nb::handle) { return Profile(self); });
     name_as(profile, kind);
     method(profile, kind, "free_at", [](const Profile& self, nb::handle time) {
-        return self.free_at(number_from(time)).hosts;
+        return self.free_at(number_from(time));
     }, any("time"));
     method(profile, kind, "earliest", [](const Profile& self, nb::handle size, nb::handle duration) {
         Request request{count_from(size)};
@@ -191,7 +191,9 @@ void bind_plans(nb::module_& module, nb::class_<Engine>& engine) {
     method(engine, kind, "plan", [](nb::handle self) {
         Simulation& simulation = engine_of(self).simulation;
         View view{nb::borrow(self), &engine_of(self)};
-        if (simulation.nodes && !simulation.nodes->are_hosts) return PlanView{std::move(view), simulation.node_plan()};
+        if (simulation.nodes && !simulation.nodes->are_hosts) {
+            return PlanView{std::move(view), Plan(simulation.node_profile())};
+        }
         return PlanView{std::move(view), Plan(simulation.profile())};
     });
 }

@@ -116,9 +116,9 @@ void an_availability_profile_finds_the_earliest_time() {
     profile.take(10, 20, {3});
     CHECK(profile.earliest({2}, 10) == 0);
     CHECK(profile.earliest({2}, 11) == 20);
-    CHECK(profile.free_at(15).hosts == 1);
+    CHECK(profile.free_at(15) == 1);
     profile.give(10, 20, {3});
-    CHECK(profile.nb_steps() == 1);
+    CHECK(profile.size() == 1);
     CHECK(profile.earliest({5}, 1) == INFINITY);
     profile.advance(30);
     CHECK(profile.time(0) == 30);
