@@ -18,7 +18,6 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import quoteattr
 
 import msgspec
 import numpy as np
@@ -268,6 +267,8 @@ def _session_fields(graph: SessionGraph, index: int) -> dict[str, Any]:
 
 def write_session_graphml(path: Path, user: str, graph: SessionGraph) -> None:
     """Write the graph of a user as GraphML, with the attributes of :meth:`SessionGraph.to_networkx`."""
+    from xml.sax.saxutils import quoteattr  # which imports much, for the network
+
     before, after = (ends.tolist() for ends in graph.edges())
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(_GRAPHML_HEAD)

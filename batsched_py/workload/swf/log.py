@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -20,7 +20,7 @@ from batsched_py.workload.swf.conventions import header_lines, machine_size, nev
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Random = np.random.Generator
+Random: TypeAlias = "np.random.Generator"  # in quotes, as it takes time to import
 
 #: So many records are written at a time.
 _PIECE = 10_000
