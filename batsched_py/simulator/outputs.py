@@ -14,7 +14,7 @@ from itertools import chain, repeat
 from math import inf, isfinite
 from operator import add, attrgetter, lt, sub, truediv
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Protocol, TextIO
 
 import msgspec
 
@@ -313,19 +313,10 @@ class Outputs:
         self._flush()
         self._write_jobs(self._results.reject(job, metadata))
 
-    def finished(
-        self,
-        job: Job,
-        state: JobState,
-        hosts: HostSet,
-        start: float,
-        end: float,
-        joules: float,
-        metadata: str,
-    ) -> None:
+    def finished(self, end: End) -> None:
         """A job left its hosts."""
         ends = self._ends
-        ends.append((job, state, hosts, start, end, joules, metadata))
+        ends.append(end)
         if len(ends) >= MANY:
             self._flush()
 
@@ -430,10 +421,10 @@ class Batsim5Outputs(Outputs):
     _after_prefix = ""
     _first_submission = inf
 
-    def finished(self, job: Job, *end: Any, **named: Any) -> None:
+    def finished(self, end: End) -> None:
         """A job left its hosts."""
-        self._first_submission = min(self._first_submission, job.submission_time)
-        super().finished(job, *end, **named)
+        self._first_submission = min(self._first_submission, end[0].submission_time)
+        super().finished(end)
 
     def _write_schedule(self, machines: CountsHosts) -> None:
         values = self._schedule(machines)

@@ -144,29 +144,20 @@ class World:
         self, job: Job, hosts: HostSet, start: float, state: JobState, return_code: int, joules: float
     ) -> None:
         """A job says that it is over, from the first of its hosts. Who was killed says nothing."""
-        end = self.agenda.clock
+        end = job, state, hosts, start, self.agenda.clock, joules
         if self.courier is None and not self._setup.cleaning_time:
-            self._hear_end(job, hosts, start, end, state, return_code, joules)
+            self._hear_end(end, return_code)
             return
-        say = partial(self._hear_end, job, hosts, start, end, state, return_code, joules)
+        say = partial(self._hear_end, end, return_code)
         if self.courier is not None and state is not JobState.KILLED:
             say = partial(self._send_from, next(iter(hosts)), say)
         self.runner.clean(say)
 
-    def _hear_end(
-        self,
-        job: Job,
-        hosts: HostSet,
-        start: float,
-        end: float,
-        state: JobState,
-        return_code: int,
-        joules: float,
-    ) -> None:
-        metadata = self._metadata.pop(job.id, "") if self._metadata else ""
-        self.outputs.finished(job, state, hosts, start, end, joules, metadata)
+    def _hear_end(self, end: tuple[Job, JobState, HostSet, float, float, float], return_code: int) -> None:
+        job_id, state = end[0].id, end[1]
+        self.outputs.finished((*end, self._metadata.pop(job_id, "") if self._metadata else ""))
         self.news = True
-        self.listener.job_ended(job.id, state, return_code, self.agenda.now)
+        self.listener.job_ended(job_id, state, return_code, self.agenda.now)
 
     def _send_from(self, host: int, arrive: Callable[[], None]) -> None:
         assert self.courier is not None

@@ -15,7 +15,7 @@ from batsched_py.experiment.value import Actors, Machine, Workloads
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.outputs import End, Outputs
 from batsched_py.simulator.platform import read_platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.workload.read import read_workload
@@ -38,7 +38,8 @@ class ExactOutputs(Outputs):
         super().__init__(None)
         self.rows: list[dict[str, Any]] = []
 
-    def finished(self, job: Any, state: Any, hosts: HostSet, start: float, end: float, *rest: Any) -> None:
+    def finished(self, ended: End) -> None:
+        job, state, hosts, start, end, *_ = ended
         self.rows.append(
             {
                 "job_id": job.id.partition("!")[2],
@@ -51,7 +52,7 @@ class ExactOutputs(Outputs):
                 "turnaround_time": end - job.submission_time,
             }
         )
-        super().finished(job, state, hosts, start, end, *rest)
+        super().finished(ended)
 
 
 def read(path: Path) -> list[dict[str, str]]:
