@@ -85,15 +85,16 @@ def _due(state: State, now: int, started: Collection[str]) -> Iterator[WaitingRe
     """The jobs that the main loop looks at, as long as not too many were ``started`` in the meantime."""
     settings = state.configuration.scheduling
     most_started, depth = settings.sched_max_job_start, settings.partition_job_depth
-    looked_at_of = Counter[str]()
+    looked_at_of: Counter[str] = Counter()
     for record in list(state.waiting):
         if record.eligible > now or (started and record.job.id in started):
             continue
         if most_started and len(started) >= most_started:
             return
-        looked_at_of[record.partition.name] += 1
-        if depth and looked_at_of[record.partition.name] > depth:
-            continue
+        if depth:
+            looked_at_of[record.partition.name] += 1
+            if looked_at_of[record.partition.name] > depth:
+                continue
         yield record
 
 
@@ -196,7 +197,7 @@ class Backfill:
             self._has_reservations or not self._plans_all or planned is not None or cancel is not None
         )
         """Whether more must be known of each job than what it asks for."""
-        self._tested = Counter[tuple[str, ...]]()
+        self._tested: Counter[tuple[str, ...]] = Counter()
         self._takes_all = False
         """Whether all jobs in the queue are looked at."""
         self._seen: list[WaitingRecord] = []
@@ -211,8 +212,8 @@ class Backfill:
         self._started: set[str] = set()
         self._makes_way = False
         """Whether a job starts only after others have made way."""
-        self._nb_reserved = Counter[str]()
-        self._planned_tasks = Counter[str]()
+        self._nb_reserved: Counter[str] = Counter()
+        self._planned_tasks: Counter[str] = Counter()
         """How many tasks of each array have a planned start."""
 
     def run(self) -> None:

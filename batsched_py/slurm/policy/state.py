@@ -192,7 +192,8 @@ class Reservations:
         for _ in range(MOST_MOVES + 1):
             nodes, overlaps, moved = self._machine.all, False, None
             for reserved in self.all:
-                if reserved.settings.created > now or not reserved.overlaps(start, length):
+                told = reserved.settings
+                if told.created > now or told.start >= start + length or told.end <= start:
                     continue
                 part = record.partition.nodes
                 if "maint" in reserved.settings.flags and part & ~reserved.nodes == 0:
