@@ -162,6 +162,7 @@ class DecisionProcess:
         else:
             ledger.free.selection = hosts_of
         cluster = Cluster(ledger, begins.hosts, begins.settings, self._events, known)
+        cluster._set(_narrows=scheduler.narrows_the_machine)
         self._held = HeldJobs(ledger, cluster, self._released, self.remembers_ends)
         self._holds = self._held.holds
         self._more_static_jobs = bool(begins.workloads)

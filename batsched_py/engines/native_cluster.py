@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from functools import cached_property
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger import rules
 from batsched_py.ledger.kinds import check_function, check_job, lowest, ranking
 from batsched_py.ledger.ledger import DECISIONS, Effect, RejectedJob, describe
-from batsched_py.ledger.limits import Limit
 from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
 from batsched_py.ledger.queue import Condition
 from batsched_py.ledger.running import RunningJob
@@ -190,17 +189,6 @@ class Cluster(cluster.Cluster):
         return places
 
     # --- what a policy says ----------------------------------------------------------------------
-
-    @property
-    def _ledger(self) -> NoReturn:  # type: ignore[override]
-        """There is none: what only a ledger can do, the Python engine does."""
-        raise PolicyError(
-            "a policy that puts limits beside the machine, counts on hosts that sleep or keeps jobs from the "
-            "queue says `narrows_the_machine = True`; then the Python engine runs it"
-        )
-
-    def put_beside(self, limit: Limit) -> None:
-        self._ledger  # noqa: B018
 
     def order_queue(self, order: Order | None) -> None:
         if order is not None:

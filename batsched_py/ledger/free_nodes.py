@@ -245,9 +245,9 @@ class FreeNodes(FreeHosts):
         return beside.now + estimate <= beside.shadow_time or self._ahead_of(beside).allows(demand, placement)
 
     def _ahead_of(self, beside: Reservation) -> NodesAhead:
-        if not isinstance(beside.nodes, NodesAhead) or not beside.nodes.is_of(self):
+        if not isinstance(beside._nodes, NodesAhead) or not beside._nodes.is_of(self):
             raise ValueError("the reservation is not of this simulation")
-        return beside.nodes
+        return beside._nodes
 
     def hosts_beside(self, job: Job, estimate: float, beside: Reservation | None) -> HostSet | None:
         placement = self.find(job, estimate, beside)

@@ -237,7 +237,7 @@ class Reservation(Struct, frozen=True, gc=False, eq=False):
     shadow_time: float
     """Infinite if the job can never start."""
     extra: int
-    nodes: Any = None
+    _nodes: Any = None
     """What will be free on each node then, on a machine of nodes."""
 
     def __iter__(self) -> Iterator[float]:
@@ -266,8 +266,8 @@ class Reservation(Struct, frozen=True, gc=False, eq=False):
         check_running(running)
         if running.expected_end > self.shadow_time:
             force_setattr(self, "extra", self.extra - running.nb_hosts)
-            if self.nodes is not None:
-                self.nodes.take(running)
+            if self._nodes is not None:
+                self._nodes.take(running)
 
 
 def reserve(

@@ -73,6 +73,8 @@ class Cluster(Live):
     _requeue: Requeue | None = None
     counts_on_sleepers: bool = False
     """Whether reservations count on hosts that sleep."""
+    _narrows: bool = False
+    """Whether the policy may narrow the machine."""
     limits: tuple[Limit, ...] = ()
     """What narrows the machine beside what is free of it."""
     _ledger: Ledger
@@ -192,6 +194,7 @@ class Cluster(Live):
 
     def lacks_only(self, limit: Limit, job: Job) -> bool:
         """Whether a job has hosts to start on now, and a limit keeps it from that."""
+        self._check_narrows()
         return self._ledger.free.fits(job) and not limit.allows(job, job.walltime)
 
     def fitting(
@@ -286,7 +289,8 @@ class Cluster(Live):
 
         Of those that are switching, some wake already.
         """
-        return self._ledger.free.to_wake(woken, self.asleep & self.available, self.now)
+        self._check_narrows()
+        return self._ledger.free.to_wake(checked(woken), self.asleep & self.available, self.now)
 
     # --- what a policy says ----------------------------------------------------------------------
 
@@ -297,26 +301,41 @@ class Cluster(Live):
         self._ledger.note_change()
         self._ledger.queue._order_by(score)
 
+    def _check_narrows(self) -> None:
+        """The policy has said that it narrows the machine, so that the Python engine runs it."""
+        if not self._narrows:
+            raise self._broke(
+                "limits, hosts that sleep and jobs kept from the queue",
+                RuleBroken("only a policy that says `narrows_the_machine = True` may use them"),
+            )
+
     def look_again(self) -> None:
         """Something has changed that waiting jobs may profit from, although no event tells of it."""
+        self._check_narrows()
         self._ledger.note_change()
 
     def put_beside(self, limit: Limit) -> None:
         """Let a limit narrow the machine from now on, for this policy and all those that it is around."""
+        self._check_narrows()
+        if not isinstance(limit, Limit):
+            raise expected("a Limit", limit)
         self._set(limits=(*self.limits, limit))
         self.on_end(limit.ended)
 
     def count_on_sleepers(self) -> None:
         """Let reservations count on hosts that sleep or are switching: they will be woken in time."""
+        self._check_narrows()
         self._set(counts_on_sleepers=True)
 
     def defer(self, job: Job) -> None:
         """Keep a waiting job from the queue, until :meth:`resume` or :meth:`reject`."""
+        self._check_narrows()
         check_job(job)
         self._ledger.waiting.defer(job)
 
     def resume(self, job: Job) -> bool:
         """Let a job join the queue again, at its end; whether it was still kept from it."""
+        self._check_narrows()
         check_job(job)
         return self._ledger.waiting.resume(job.id)
 

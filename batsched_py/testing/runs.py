@@ -120,6 +120,7 @@ class Meddler(Scheduler):
     """
 
     name = "meddler"
+    narrows_the_machine = True
 
     def __init__(self, policy: Scheduler, rejects: int = 4, kills: int = 3) -> None:
         self.policy = policy

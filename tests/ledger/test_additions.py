@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from batsched_py.errors import RuleBroken
 from batsched_py.ledger.limits import Limit
 from batsched_py.protocol.jobs import Job
 from batsched_py.testing import Workbench
@@ -102,7 +103,9 @@ class Nobody(Limit):
 
 
 def test_a_limit_is_asked_by_all_that_look_at_the_machine() -> None:
-    bench = Workbench(4, "fcfs")
+    with pytest.raises(RuleBroken, match="narrows_the_machine"):
+        Workbench(4, "fcfs").cluster.put_beside(Nobody())
+    bench = Workbench(4, "cooled(fcfs)")
     cluster, limit = bench.cluster, Nobody()
     waiting = Job("w!a", 0.0, 2, 60.0, "p")
     bench.submit(waiting)
