@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from batsched_py.cli.main import COMMANDS
+
 #: For each room the rooms that it may use. The package itself, with what stands in no room, is the roof.
 _DECIDING = {"schedulers", "users", "ledger", "workload", "wire", "outside", "protocol"}
 ROOMS_BELOW = {
@@ -29,12 +31,21 @@ ROOMS_BELOW = {
     "campaign": {"analysis", "experiment", "engines", "simulator", "decision", *_DECIDING},
     "testing": {"analysis", "engines", "simulator", "decision", *_DECIDING},
     "api": {"campaign", "analysis", "experiment", "engines", "simulator", "decision", *_DECIDING},
-    "slurm": {"api", "campaign", "analysis", "experiment", "engines", "simulator", "decision", *_DECIDING},
     "watch": {"api", "engines", "simulator", "decision", *_DECIDING},
     "gym": {"api", "experiment", "engines", "simulator", "decision", *_DECIDING},
     "cli": {
-        "slurm",
         "watch",
+        "api",
+        "campaign",
+        "analysis",
+        "experiment",
+        "engines",
+        "simulator",
+        "decision",
+        *_DECIDING,
+    },
+    "slurm": {
+        "cli",
         "api",
         "campaign",
         "analysis",
@@ -101,6 +112,16 @@ def test_the_validator_shares_no_code_with_what_it_checks(root: Path) -> None:
             used += [each for each in found if module.startswith("batsched_py.") and each.is_file()]
     rooms = {source.relative_to(root / "batsched_py").parts[0] for source in met}
     assert rooms & ROOMS_BELOW.keys() == {"analysis", "outside", "protocol", "workload"}
+
+
+def test_commands_are_found_by_name_and_alone_use_the_command_line(root: Path) -> None:
+    """The command line names the modules of other rooms' commands, which use its options; it imports none."""
+    package = root / "batsched_py"
+    outside = [path for path in package.rglob("*.py") if path.relative_to(package).parts[0] != "cli"]
+    users = {str(path.relative_to(package)) for path in outside if "cli" in rooms_used([path])}
+    named = {f"{module.replace('.', '/')}.py" for module, _ in COMMANDS.values()}
+    assert users - {"__main__.py"} == {name for name in named if not name.startswith("cli/")}
+    assert {name for name in users if "/" in name and not name.endswith("/commands.py")} == set()
 
 
 @pytest.mark.parametrize("module", WITHOUT_A_ROOM)

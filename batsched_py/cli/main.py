@@ -43,35 +43,36 @@ class SigTerm(KeyboardInterrupt):
     """Stops a command from wherever it is, as Ctrl-C does."""
 
 
-#: Every command: the module where it is ``NAME_command``, and what it is good for.
+#: Every command: the module where it is ``NAME_command``, and what it is good for. A room that uses
+#: this one has its commands in its own ``commands.py``; here they are known by name only.
 COMMANDS = {
-    "batsim": ("batsim", "The built-in Batsim, with Batsim's options."),
-    "calibrate": ("validate", "Tell how far a simulation may be trusted for a log."),
-    "campaign": ("campaign", "Run a whole plan of simulations."),
-    "change": ("logs", "Cut, scale, filter, clean or shake a log."),
-    "changes": ("listings", "List or describe the changes of a log."),
-    "compare": ("generate", "Compare models with the log they learn from."),
-    "convert": ("logs", "Convert logs: SWF, Batsim, sacct, PBS, CSV, Parquet."),
-    "describe": ("logs", "Describe a log, as text, JSON or a page."),
-    "diff": ("metrics", "Compare two executions of one workload, job by job."),
-    "explain": ("metrics", "Tell why a job waited."),
-    "fit": ("generate", "Fit a model to a log and save it."),
-    "generate": ("generate", "Generate a log from a model."),
-    "metrics": ("metrics", "Measure a schedule."),
-    "models": ("listings", "List or describe the models that generate logs."),
-    "platform": ("batsim", "Show the nodes of a machine."),
-    "plot": ("plot", "Draw figures of schedules, logs and sessions."),
-    "record": ("serve", "Write down a conversation."),
-    "replay": ("serve", "Hold a recorded conversation again."),
-    "resample": ("generate", "Make a new log of the users of an old one."),
-    "run": ("run", "Simulate a workload, in one process."),
-    "schedulers": ("listings", "List or describe the schedulers."),
-    "serve": ("serve", "Decide for a Batsim in another process."),
-    "sessions": ("logs", "Cut the jobs of a log's users into sessions."),
-    "slurm": ("slurm", "Simulate a Slurm cluster from its files."),
-    "status": ("run", "Ask a simulation in another process how far it is."),
-    "users": ("listings", "List or describe the behaviours of users."),
-    "validate": ("validate", "Check a schedule for violations."),
+    "batsim": ("cli.batsim", "The built-in Batsim, with Batsim's options."),
+    "calibrate": ("cli.validate", "Tell how far a simulation may be trusted for a log."),
+    "campaign": ("cli.campaign", "Run a whole plan of simulations."),
+    "change": ("cli.logs", "Cut, scale, filter, clean or shake a log."),
+    "changes": ("cli.listings", "List or describe the changes of a log."),
+    "compare": ("cli.generate", "Compare models with the log they learn from."),
+    "convert": ("cli.logs", "Convert logs: SWF, Batsim, sacct, PBS, CSV, Parquet."),
+    "describe": ("cli.logs", "Describe a log, as text, JSON or a page."),
+    "diff": ("cli.metrics", "Compare two executions of one workload, job by job."),
+    "explain": ("cli.metrics", "Tell why a job waited."),
+    "fit": ("cli.generate", "Fit a model to a log and save it."),
+    "generate": ("cli.generate", "Generate a log from a model."),
+    "metrics": ("cli.metrics", "Measure a schedule."),
+    "models": ("cli.listings", "List or describe the models that generate logs."),
+    "platform": ("cli.batsim", "Show the nodes of a machine."),
+    "plot": ("cli.plot", "Draw figures of schedules, logs and sessions."),
+    "record": ("cli.serve", "Write down a conversation."),
+    "replay": ("cli.serve", "Hold a recorded conversation again."),
+    "resample": ("cli.generate", "Make a new log of the users of an old one."),
+    "run": ("cli.run", "Simulate a workload, in one process."),
+    "schedulers": ("cli.listings", "List or describe the schedulers."),
+    "serve": ("cli.serve", "Decide for a Batsim in another process."),
+    "sessions": ("cli.logs", "Cut the jobs of a log's users into sessions."),
+    "slurm": ("slurm.commands", "Simulate a Slurm cluster from its files."),
+    "status": ("cli.run", "Ask a simulation in another process how far it is."),
+    "users": ("cli.listings", "List or describe the behaviours of users."),
+    "validate": ("cli.validate", "Check a schedule for violations."),
 }
 
 
@@ -88,7 +89,7 @@ class Commands(click.Group):
             return None
         module, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(
-            importlib.import_module(f"batsched_py.cli.{module}"), f"{cmd_name}_command"
+            importlib.import_module(f"batsched_py.{module}"), f"{cmd_name}_command"
         )
         return command
 

@@ -32,7 +32,10 @@ def test_it_knows_its_version() -> None:
 
 
 def test_every_command_in_a_module_is_listed() -> None:
-    modules = [importlib.import_module(f"{cli.__name__}.{m.name}") for m in iter_modules(cli.__path__)]
+    names = {f"cli.{module.name}" for module in iter_modules(cli.__path__)} | {
+        m for m, _ in COMMANDS.values()
+    }
+    modules = [importlib.import_module(f"batsched_py.{name}") for name in names]
     members = [member for module in modules for member in vars(module).values()]
     commands = {id(member): member for member in members if isinstance(member, click.Command)}.values()
     inner = {id(each) for group in commands for each in getattr(group, "commands", {}).values()}

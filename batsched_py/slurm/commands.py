@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from batsched_py.slurm.reading import Findings, Mistakes
     from batsched_py.slurm.scenario import Sources
 
+
 #: So many lines of what is not modelled are printed; the file has all of them.
 SHOWN = 40
 
@@ -165,9 +166,9 @@ def compare_command(
       batsched-py slurm compare recorded-a.csv recorded-b.csv
       batsched-py slurm compare jobs.sacct out_jobs.csv --zone Europe/Paris --output twin.html
     """
-    from batsched_py.cli.slurm_tables import comparison_tables
     from batsched_py.slurm.comparison import compare, read_jobs, with_workload, write_comparison_page
     from batsched_py.slurm.scenario import CONFIGURATION
+    from batsched_py.slurm.tables import comparison_tables
 
     is_imported = (simulated / CONFIGURATION).exists() and not any(simulated.glob("*jobs.csv"))
     if is_imported or phases is not None or len(recorded) > 1:
@@ -188,9 +189,9 @@ def _compare_several(
     recorded: tuple[Path, ...], simulated: Path, phases: int | None, zone: str, as_json: bool
 ) -> None:
     """Print how far one simulation or more are from recordings."""
-    from batsched_py.cli.slurm_tables import spread_table
     from batsched_py.slurm.comparison import read_jobs
     from batsched_py.slurm.prepared import spread, spread_of_phases
+    from batsched_py.slurm.tables import spread_table
 
     tables = [read_jobs(path, zone) for path in recorded]
     if phases is None:
@@ -255,8 +256,8 @@ def what_if_command(
     """
     if not changes and other is None:
         raise InputError("nothing is changed; give --set CHANGE or --other DIR")
-    from batsched_py.cli.slurm_tables import what_if_tables
     from batsched_py.slurm.reading import Mistakes
+    from batsched_py.slurm.tables import what_if_tables
     from batsched_py.slurm.what_if import what_if, write_what_if_page
 
     try:
@@ -312,9 +313,9 @@ def forecast_command(
       batsched-py slurm forecast /etc/slurm/slurm.conf jobs.txt --log jobs.sacct
       batsched-py slurm forecast slurm.conf jobs.json --job 1234 --time 2:00:00 --nodes 4
     """
-    from batsched_py.cli.slurm_tables import forecast_table
     from batsched_py.slurm.forecast.forecast import Question, answer, write_forecast_page
     from batsched_py.slurm.reading import Mistakes
+    from batsched_py.slurm.tables import forecast_table
 
     if job is None and (time is not None or nodes is not None):
         raise InputError("--time and --nodes are about a job; give --job ID too")
