@@ -22,6 +22,7 @@ class AdditionalLateness(RunsKind):
     """
 
     name = "additional-lateness"
+    shows = "By how much each further job adds to the lateness of its user."
     use_of_log: ClassVar[str] = TELLS_LATENESS
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:

@@ -26,6 +26,7 @@ class Arrivals(RunsKind):
     """
 
     name = "arrivals"
+    shows = "When each user submits for the first time."
     use_of_log: ClassVar[str] = f"{SHOWN_TOO} {TELLS_USERS}"
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import RunsKind
+from batsched_py.analysis.plots.figures import RunsKind, Sheet
 from batsched_py.analysis.plots.kinds.repetitions import Box
 from batsched_py.analysis.plots.runs import Run, with_recorded
 from batsched_py.analysis.schedule import INSTANT
@@ -18,7 +18,6 @@ from batsched_py.analysis.schedule import INSTANT
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from batsched_py.analysis.plots.sheet import Sheet
 
 Floats = NDArray[np.float64]
 
@@ -50,6 +49,7 @@ class Boxes(RunsKind):
     """
 
     name = "boxes"
+    shows = "Box plots of the slowdown of jobs and of how many wait, run beside run."
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """A panel for each of both, with a box for each run, and for what was recorded in grey."""

@@ -35,6 +35,7 @@ class Cumulative(RunsKind):
     """How many jobs have been submitted, and how many have finished, by any time."""
 
     name = "cumulative"
+    shows = "How many jobs have been submitted, and how many have finished, by any time."
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """Submissions above, terminations below; the recorded ones in grey."""

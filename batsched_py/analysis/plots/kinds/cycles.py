@@ -43,6 +43,7 @@ class Cycles(RunsKind):
     """
 
     name = "cycles"
+    shows = "Submissions by hour, weekday and month: does a generated log have the cycles of its log?"
     use_of_log: ClassVar[str] = "It is shown, too, and tells the time of the day."
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import RunsKind
+from batsched_py.analysis.plots.figures import RunsKind, Sheet
 from batsched_py.analysis.plots.over_time import period_for
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.errors import InputError
@@ -19,7 +19,6 @@ from batsched_py.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from batsched_py.analysis.plots.sheet import Sheet
 
 _MILLI: Final = 1e3
 _MEBI: Final = 1 / 2**20
@@ -61,6 +60,10 @@ class Decisions(RunsKind):
     """
 
     name = "decisions"
+    shows = (
+        "What decisions take: processor time and memory over simulated time, and against "
+        "the length of the queue."
+    )
     use_of_log: ClassVar[str] = ""
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:

@@ -43,6 +43,7 @@ class Differences(RunsKind):
     """
 
     name = "differences"
+    shows = "How much later or earlier each job is submitted in one run than in another."
     use_of_log: ClassVar[str] = "The runs are compared with it, else with the first of them."
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:

@@ -62,6 +62,7 @@ class Ecdf(RunsKind):
     """
 
     name = "ecdf"
+    shows = "How waits, turnarounds or slowdowns are distributed, over jobs, their classes or users."
     use_of_log: ClassVar[str] = f"{SHOWN_TOO} {TELLS_USERS}"
 
     of: Annotated[Measure, Meta(description="What is measured of each job.")] = "wait"

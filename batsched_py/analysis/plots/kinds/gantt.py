@@ -18,7 +18,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import TELLS_USERS, RunsKind
+from batsched_py.analysis.plots.figures import TELLS_USERS, RunsKind, Sheet
 from batsched_py.analysis.plots.over_time import paint
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.analysis.schedule import started
@@ -27,7 +27,6 @@ from batsched_py.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from batsched_py.analysis.plots.sheet import Sheet
 
 #: The most rectangles that are drawn one by one.
 OUTLINED: Final = 3000
@@ -87,6 +86,7 @@ class Gantt(RunsKind):
     """
 
     name = "gantt"
+    shows = "Gantt charts: which job ran where and when, from ten jobs to hundreds of thousands."
     use_of_log: ClassVar[str] = TELLS_USERS
     shows_nodes: ClassVar[bool] = True
 

@@ -37,6 +37,7 @@ class Graphs(RunsKind):
     """
 
     name = "graphs"
+    shows = "What the users' session graphs look like under one or several ways to cut sessions."
     use_of_log: ClassVar[str] = "Its users are shown, too."
 
     delimit: Annotated[

@@ -33,6 +33,7 @@ class Lateness(RunsKind):
     """
 
     name = "lateness"
+    shows = "How late each user is on average, against how many jobs the user has."
     use_of_log: ClassVar[str] = TELLS_LATENESS
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:

@@ -16,6 +16,7 @@ class Links(FlowsKind):
     """
 
     name = "links"
+    shows = "How busy the most loaded links are, over time."
     of = "link"
     label = "load of the link (%)"
 

@@ -36,6 +36,7 @@ class Load(TableKind):
     """
 
     name = "load"
+    shows = "A metric of a campaign's runs against their load."
 
     metric: Annotated[str, Meta(title="NAME", description="Which metric.")] = "mean_bounded_slowdown"
 

@@ -17,6 +17,7 @@ class Power(MeansKind):
     """
 
     name = "power"
+    shows = "What the hosts draw, over time."
     label = "power (kW)"
     use_of_log: ClassVar[str] = ""
 

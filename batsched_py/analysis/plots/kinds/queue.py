@@ -16,6 +16,7 @@ class Queue(MeansKind):
     """
 
     name = "queue"
+    shows = "How many jobs wait, over time."
     label = "waiting jobs"
 
     def means(self, run: Run, edges: Floats) -> Floats:

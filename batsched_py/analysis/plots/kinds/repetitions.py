@@ -76,6 +76,7 @@ class Repetitions(TableKind):
     """
 
     name = "repetitions"
+    shows = "How much a metric differs between repetitions of a campaign's runs."
 
     metric: Annotated[str, Meta(title="NAME", description="Which metric.")] = "mean_bounded_slowdown"
 

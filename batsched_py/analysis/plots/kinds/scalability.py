@@ -29,6 +29,7 @@ class Scalability(RunsKind):
     """
 
     name = "scalability"
+    shows = "Whether additional lateness depends on how much of a log is replayed."
     use_of_log: ClassVar[str] = TELLS_LATENESS
     labels_are_distinct: ClassVar[bool] = False
 

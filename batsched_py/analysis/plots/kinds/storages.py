@@ -16,6 +16,7 @@ class Storages(FlowsKind):
     """
 
     name = "storages"
+    shows = "How many bytes storages read and write, over time."
     of = "storage"
     label = "read and written (MB/s)"
 

@@ -27,6 +27,7 @@ class Submissions(RunsKind):
     """How many jobs are submitted in each hour, day or week."""
 
     name = "submissions"
+    shows = "When jobs are submitted: their number in each hour, day or week of the simulation."
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """A panel for each run, before what was recorded in grey."""

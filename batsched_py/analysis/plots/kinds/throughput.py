@@ -71,6 +71,7 @@ class Throughput(RunsKind):
     """
 
     name = "throughput"
+    shows = "Throughput and mean utilization, away from the beginning and the end of the simulation."
 
     skip: Annotated[
         Annotated[float, Meta(ge=0)] | None,

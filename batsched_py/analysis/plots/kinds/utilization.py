@@ -13,6 +13,7 @@ class Utilization(MeansKind):
     """The share of the hosts that run jobs, on average in each hour, day or week."""
 
     name = "utilization"
+    shows = "Which share of the hosts is busy, over time."
     label = "busy hosts (%)"
 
     def means(self, run: Run, edges: Floats) -> Floats:

@@ -66,6 +66,7 @@ class Weekly(RunsKind):
     """
 
     name = "weekly"
+    shows = "Submissions by the hour of the week: do users still come by day and leave for the weekend?"
     use_of_log: ClassVar[str] = "It is shown, too, and tells the time of the day."
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:

@@ -34,6 +34,7 @@ class Work(RunsKind):
     """The share of the jobs by the operations that they compute, of logs or runs, one above the other."""
 
     name = "work"
+    shows = "How much jobs compute: the distribution of their work, of a log beside generated ones."
 
     performance: Annotated[
         float,
