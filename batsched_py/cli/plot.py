@@ -45,14 +45,25 @@ class Kinds(click.Group):
 
 
 def summaries() -> dict[str, str]:
-    """What each kind shows: the first line of its file."""
-    sources = (file for file in files("batsched_py.analysis.plots.kinds").iterdir() if file.name[0].isalpha())
-    return {
-        source.name.removesuffix(".py").replace("_", "-"): (
-            ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
-        ).partition("\n")[0]
-        for source in sorted(sources, key=lambda source: source.name)
-    }
+    """What each kind ``shows`` by its name, from the text of the classes."""
+    kinds = {}
+    for source in files("batsched_py.analysis.plots.kinds").iterdir():
+        if source.name.endswith(".py"):
+            for each in ast.parse(source.read_text(encoding="utf-8")).body:
+                match _texts(each):
+                    case {"name": name, "shows": shown}:
+                        kinds[name] = shown
+    return dict(sorted(kinds.items()))
+
+
+def _texts(definition: ast.stmt) -> dict[str, str]:
+    """The attributes of a class whose values are written as texts."""
+    found = {}
+    for statement in definition.body if isinstance(definition, ast.ClassDef) else ():
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))):
+                found[name] = text
+    return found
 
 
 @click.group("plot", cls=Kinds)

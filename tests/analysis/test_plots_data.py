@@ -10,17 +10,25 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batsched_py.analysis.plots.kinds.arrivals import user_arrivals
-from batsched_py.analysis.plots.kinds.cumulative import cumulative_jobs
-from batsched_py.analysis.plots.kinds.differences import submission_differences
-from batsched_py.analysis.plots.kinds.ecdf import job_classes, job_owners, measured
+from batsched_py.analysis.plots.kinds.distributions import (
+    job_classes,
+    job_owners,
+    measured,
+    submission_differences,
+)
 from batsched_py.analysis.plots.kinds.gantt import busiest_users, rectangles
-from batsched_py.analysis.plots.kinds.graphs import graph_statistics
-from batsched_py.analysis.plots.kinds.lateness import user_lateness
-from batsched_py.analysis.plots.kinds.scalability import additional_lateness_by_size
-from batsched_py.analysis.plots.kinds.submissions import submissions_per_period
-from batsched_py.analysis.plots.kinds.throughput import throughput_and_utilization
-from batsched_py.analysis.plots.kinds.weekly import hours_of_week, submissions_by_hour_of_week
+from batsched_py.analysis.plots.kinds.lateness import additional_lateness_by_size, user_lateness
+from batsched_py.analysis.plots.kinds.over_time import (
+    cumulative_jobs,
+    submissions_per_period,
+    throughput_and_utilization,
+)
+from batsched_py.analysis.plots.kinds.submitters import (
+    graph_statistics,
+    hours_of_week,
+    submissions_by_hour_of_week,
+    user_arrivals,
+)
 from batsched_py.analysis.plots.over_time import period_for
 from batsched_py.analysis.plots.runs import read_run, recorded_run
 from batsched_py.errors import InputError

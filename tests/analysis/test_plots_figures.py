@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.analysis.plots.figures import KINDS, draw
-from batsched_py.analysis.plots.kinds.ecdf import Ecdf
+from batsched_py.analysis.plots.kinds.distributions import Ecdf
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.analysis.plots.style import Look
 from batsched_py.cli.plot import summaries

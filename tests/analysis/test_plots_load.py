@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from batsched_py.analysis.plots.figures import draw
-from batsched_py.analysis.plots.kinds.load import estimates_by_load
+from batsched_py.analysis.plots.kinds.campaigns import estimates_by_load
 
 TABLE = pd.DataFrame(
     [

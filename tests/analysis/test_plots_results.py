@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.analysis.plots.figures import draw
-from batsched_py.analysis.plots.kinds.load import estimates_by_load
-from batsched_py.analysis.plots.kinds.repetitions import Box
+from batsched_py.analysis.plots.kinds.campaigns import Box, estimates_by_load
 from batsched_py.analysis.plots.runs import configurations
 from batsched_py.errors import InputError
 

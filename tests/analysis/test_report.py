@@ -14,7 +14,7 @@ import pytest
 from matplotlib.image import imread
 
 import batsched_py as bp
-from batsched_py.analysis.plots.kinds.graphs import graph_statistics
+from batsched_py.analysis.plots.kinds.submitters import graph_statistics
 from batsched_py.analysis.plots.runs import read_run
 from batsched_py.analysis.report import Report, write_report
 from batsched_py.analysis.report.figures import COLUMNS, FIGURES, PERIODS, ROWS, Subject, curves, gantt

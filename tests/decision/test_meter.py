@@ -10,8 +10,8 @@ import pytest
 import batsched_py as bp
 from batsched_py import native
 from batsched_py.analysis.outcome import decisions_beside
-from batsched_py.analysis.plots.kinds.boxes import queue_sizes, slowdowns
-from batsched_py.analysis.plots.kinds.decisions import by_queue_length, over_time
+from batsched_py.analysis.plots.kinds.distributions import queue_sizes, slowdowns
+from batsched_py.analysis.plots.kinds.over_time import by_queue_length, means_over_time
 from batsched_py.decision.observers import memory_in_use
 from batsched_py.errors import InputError, PolicyError
 from tests.runs import Row, write_jobs
@@ -107,7 +107,7 @@ def test_means_over_time_and_by_queue_length() -> None:
         {"time": [0.0, 10, 3600, 3700], "queue": [1, 1, 2, 90], "decision_seconds": [1.0, 3, 5, 7]}
     )
     assert by_queue_length(table).to_dict() == {1.0: 2.0, 2.0: 5.0, 90.0: 7.0}
-    assert over_time(table, "decision_seconds", 3600.0).to_dict() == {0.0: 2.0, 3600.0: 6.0}
+    assert means_over_time(table, "decision_seconds", 3600.0).to_dict() == {0.0: 2.0, 3600.0: 6.0}
 
 
 def test_what_boxes_show(tmp_path: Path) -> None:

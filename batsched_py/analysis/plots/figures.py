@@ -37,6 +37,8 @@ class Kind(ABC):
 
     name: ClassVar[str]
     """How the kind is called on the command line; without it, as its class in small letters."""
+    shows: ClassVar[str]
+    """What it shows, in a line of ``batsched-py plot --help``; every shipped kind says so."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from urllib.parse import quote
 import pandas as pd
 
 from batsched_py.analysis.pages import fill, write_page
-from batsched_py.analysis.plots.kinds.graphs import graph_statistics
-from batsched_py.analysis.plots.kinds.repetitions import Box
+from batsched_py.analysis.plots.kinds.campaigns import Box
+from batsched_py.analysis.plots.kinds.submitters import graph_statistics
 from batsched_py.analysis.plots.runs import Run, recorded_run
 from batsched_py.analysis.report.figures import Subject, curves, descriptions, gantt
 from batsched_py.analysis.runs.aggregate import (

@@ -23,14 +23,11 @@ from batsched_py.analysis.explain import in_words as remark_in_words
 from batsched_py.analysis.job_groups import CLASSES, NARROW, SHORT
 from batsched_py.analysis.outcome import queue_length
 from batsched_py.analysis.pages import Axis
-from batsched_py.analysis.plots.kinds.arrivals import user_arrivals
-from batsched_py.analysis.plots.kinds.cumulative import cumulative_jobs
-from batsched_py.analysis.plots.kinds.ecdf import Measure, job_classes, measured
+from batsched_py.analysis.plots.kinds.distributions import Measure, job_classes, measured
 from batsched_py.analysis.plots.kinds.gantt import gantt_image, rectangles
-from batsched_py.analysis.plots.kinds.lateness import user_lateness
-from batsched_py.analysis.plots.kinds.scalability import additional_lateness_by_size
-from batsched_py.analysis.plots.kinds.submissions import submissions_per_period
-from batsched_py.analysis.plots.kinds.weekly import submissions_by_hour_of_week
+from batsched_py.analysis.plots.kinds.lateness import additional_lateness_by_size, user_lateness
+from batsched_py.analysis.plots.kinds.over_time import cumulative_jobs, submissions_per_period
+from batsched_py.analysis.plots.kinds.submitters import submissions_by_hour_of_week, user_arrivals
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.analysis.schedule import INSTANT, full_ids
 from batsched_py.errors import InputError

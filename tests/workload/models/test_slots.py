@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from batsched_py.analysis.plots.kinds.cycles import CYCLES, distance, shares
+from batsched_py.analysis.plots.kinds.submitters import CYCLES, distance, shares
 from batsched_py.analysis.plots.runs import recorded_run
 from batsched_py.errors import InputError
 from batsched_py.workload.description.jobs import characterised, kolmogorov_smirnov, requested
