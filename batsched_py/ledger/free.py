@@ -214,7 +214,7 @@ class FreeHosts:
         """
         if job.size <= 0:
             return Reservation(job, now, inf, 0)
-        if unavailable or to_wake or limits:
+        if unavailable is not NOWHERE or to_wake is not NOWHERE or limits:
             ahead = HostsAhead(self.count + len(to_wake), job.size, unavailable)
             return reserve(job, now, running, ahead, limits)
         extra = self.count - job.size

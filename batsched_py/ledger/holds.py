@@ -303,7 +303,7 @@ class Holds:
 
     def __bool__(self) -> bool:
         """Whether any job is held."""
-        return any(True for _ in self._waiting.all(Held))
+        return bool(self._waiting.apart) and any(True for _ in self._waiting.all(Held))
 
     @property
     def next_time(self) -> float:

@@ -180,9 +180,9 @@ class Ledger:
         self._nb_changes += 1
         self.queue._epoch += 1
         hosts, unavailable = running.hosts, self.states.unavailable
-        if blocked := self.free.ended(running.job):
+        if (blocked := self.free.ended(running.job)) is not NOWHERE:
             hosts = hosts | blocked
-        if unavailable or not self._exclusive:
+        if unavailable is not NOWHERE or not self._exclusive:
             hosts = self._without_jobs(hosts - unavailable)
         self.free.give(hosts)
         if self.registry.collects:
