@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from batsched_py.analysis.statistics import Estimate, Paired
+from batsched_py.analysis.runs import Estimate, Paired
 from batsched_py.errors import InputError
 from batsched_py.workload.swf.reader import read_swf
 from examples.experiments.populations import EDGES, Figures, Setting, Task

@@ -12,7 +12,7 @@ import pandas as pd
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from batsched_py.analysis.job_groups import CLASSES, class_numbers
+from batsched_py.analysis.outcome import CLASSES, class_numbers
 from batsched_py.analysis.pages import (
     Axis,
     Bar,

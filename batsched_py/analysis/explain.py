@@ -21,8 +21,7 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
-from batsched_py.analysis.absences import Absence, Absences, HeldJob, State
-from batsched_py.analysis.carried import Carried, Contention
+from batsched_py.analysis.conditions import Absence, Absences, Carried, Contention, HeldJob, State
 from batsched_py.analysis.schedule import (
     INSTANT,
     RESIZES,

@@ -1,4 +1,4 @@
-"""The results of a simulation, as far as metrics need them."""
+"""The results of a simulation, as far as metrics need them, whole or by groups of jobs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import msgspec
 import numpy as np
 import pandas as pd
 from msgspec import Struct
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from batsched_py.analysis import user_metrics
-from batsched_py.analysis.carried import Carried, carried_beside, slowdown_by_contention
+from batsched_py.analysis.conditions import Carried, carried_beside, slowdown_by_contention
 from batsched_py.analysis.schedule import (
     INSTANT,
     beside,
@@ -32,16 +32,14 @@ from batsched_py.analysis.schedule import (
     started,
     tables_beside,
 )
-from batsched_py.analysis.user_metrics import (
-    job_lateness,
-    noted,
-    noted_submissions,
-    users_of,
-    working_sessions,
-)
+from batsched_py.analysis.user_metrics import noted
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import JobState
+
+if TYPE_CHECKING:
+    from batsched_py.analysis.runs.aggregate import Grouping
+    from batsched_py.workload.swf.log import SwfLog
 
 
 class Summary(Struct, frozen=True):
@@ -219,7 +217,7 @@ class Outcome:
         return cls(
             schedule,
             summary.nb_hosts,
-            noted_submissions(schedule),
+            user_metrics.noted_submissions(schedule),
             summary.consumed_joules,
             summary.energy_cost,
             summary.carbon,
@@ -273,12 +271,12 @@ class Outcome:
     @cached_property
     def lateness(self) -> pd.DataFrame:
         """The lateness of each job, as :func:`~batsched_py.analysis.user_metrics.job_lateness` has it."""
-        return job_lateness(self.schedule, self._recorded)
+        return user_metrics.job_lateness(self.schedule, self._recorded)
 
     @cached_property
     def working_sessions(self) -> pd.DataFrame | None:
         """The sessions that users had, if the users of jobs are known."""
-        return working_sessions(self.schedule)
+        return user_metrics.working_sessions(self.schedule)
 
     @cached_property
     def patient_jobs(self) -> pd.DataFrame | None:
@@ -308,7 +306,7 @@ class Outcome:
 
     def by_user(self) -> dict[str, Outcome]:
         """The outcome for each user, in the order of their numbers or names."""
-        users = users_of(self.schedule, self._recorded)
+        users = user_metrics.users_of(self.schedule, self._recorded)
         outcomes = self.parts(users.to_numpy())
         return {user: outcomes[user] for user in sorted(outcomes, key=lambda user: (len(user), user))}
 
@@ -334,3 +332,52 @@ def queue_length(schedule: pd.DataFrame) -> pd.Series[int]:
     times = np.concatenate([executed["submission_time"], executed["starting_time"]])
     steps = pd.Series(np.repeat([1, -1], len(executed)), index=pd.Index(times, name="time"))
     return steps.groupby(level=0).sum().cumsum()
+
+
+#: Up to how many hosts a job is narrow, and up to how many seconds it is short.
+NARROW: Final = 8
+SHORT: Final = 3600.0
+#: The classes that this makes; in their numbers, a short job counts 2 and a wide one 1.
+CLASSES: Final = ("long, narrow", "long, wide", "short, narrow", "short, wide")
+
+
+def class_numbers(run_times: ArrayLike, sizes: ArrayLike) -> NDArray[np.int8]:
+    """The place of each job's class in :data:`CLASSES`."""
+    is_short: NDArray[Any] = np.asarray(run_times) <= SHORT
+    is_wide: NDArray[Any] = np.asarray(sizes) > NARROW
+    return 2 * is_short.astype(np.int8) + is_wide.astype(np.int8)
+
+
+#: The columns of a log that tell the group of a job.
+_COLUMNS: Final = {"partition": "partition", "account": "group"}
+
+
+def groups_of(outcome: Outcome, by: Grouping, log: SwfLog | None = None) -> dict[str, Outcome]:
+    """The outcome for the jobs of each group, by the name of the group.
+
+    A rejected job has no run time, so it is in no class. Partitions and accounts stand in the log that was
+    replayed; an account is what the log calls a group, and jobs without one are in the group ``none``. Users
+    stand there too, or in the notes of jobs.
+    """
+    match by:
+        case "class":
+            jobs = outcome.executed
+            ran = jobs["execution_time"].to_numpy()
+            numbers = class_numbers(np.where(ran > INSTANT, ran, 0.0), outcome.nb_held)
+            labels = pd.Series(np.array(CLASSES, object)[numbers], index=jobs.index)
+            labels = labels.reindex(outcome.schedule.index)
+            parts = outcome.parts(labels)
+            return {name: parts[name] for name in CLASSES if name in parts}
+        case "user":
+            return outcome.by_user()
+        case "partition" | "account":
+            if log is None:
+                raise InputError(
+                    f"the schedule does not tell its {by}s; give the log with --recorded LOG.swf"
+                )
+            from batsched_py.workload.sources.accounting import names_of
+
+            names = pd.Series(names_of(log, _COLUMNS[by]), index=log.job_number.astype(str))
+            found = outcome.schedule["job_id"].map(names[~names.index.duplicated()])
+            parts = outcome.parts(found.where(found.notna() & (found != ""), "none"))
+            return {name: parts[name] for name in sorted(parts, key=lambda name: (len(name), name))}

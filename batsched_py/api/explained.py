@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from batsched_py.analysis.absences import (
+from batsched_py.analysis.conditions import (
     Absence,
     Absences,
     State,

@@ -21,7 +21,7 @@ from batsched_py.workload.model import Workload
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batsched_py.analysis.carried import Carried
+    from batsched_py.analysis.conditions import Carried
     from batsched_py.analysis.executions import Executions
     from batsched_py.analysis.outcome import Outcome
     from batsched_py.analysis.own_metrics import OwnMetric
@@ -270,7 +270,7 @@ class Result:
 
         After ``links=True`` it also tells why the job ran longer than alone.
         """
-        from batsched_py.analysis.absences import read_held
+        from batsched_py.analysis.conditions import read_held
         from batsched_py.analysis.explain import Evidence, Explainer, read_remarks
         from batsched_py.analysis.schedule import read_table
         from batsched_py.analysis.validator.nodes import Nodes, requests_of
@@ -344,7 +344,7 @@ class Result:
 
     @cached_property
     def _carried(self) -> Carried | None:
-        from batsched_py.analysis.carried import read_carried
+        from batsched_py.analysis.conditions import read_carried
 
         uses, rates = self._open("uses"), self._open("rates")
         if uses is None or rates is None:

@@ -114,9 +114,8 @@ def groupings_in(axes: Sequence[str]) -> list[Grouping]:
 def _parts(
     run: RunResult, by: Grouping, metrics: Sequence[str], own: Mapping[str, Column], is_imported: bool
 ) -> list[PartOfRun]:
-    from batsched_py.analysis.job_groups import groups_of
     from batsched_py.analysis.metrics import measure_parts
-    from batsched_py.analysis.outcome import Outcome
+    from batsched_py.analysis.outcome import Outcome, groups_of
     from batsched_py.analysis.own_metrics import OWN_METRICS, measured
     from batsched_py.analysis.user_metrics import recorded_submissions
 

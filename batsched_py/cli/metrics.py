@@ -93,9 +93,8 @@ def metrics_command(
       batsched-py metrics out_jobs.csv --by class --metric examples/own_metric.py:P99
       batsched-py metrics out_jobs.csv --recorded KTH-SP2.swf.gz --hosts 100 --per-user --json
     """
-    from batsched_py.analysis.job_groups import groups_of
     from batsched_py.analysis.metrics import measure, measure_parts
-    from batsched_py.analysis.outcome import Outcome
+    from batsched_py.analysis.outcome import Outcome, groups_of
     from batsched_py.analysis.own_metrics import OWN_METRICS, described, measured, name_of
     from batsched_py.analysis.user_metrics import noted_submissions, recorded_submissions
     from batsched_py.api.console import console_for_tables
@@ -314,8 +313,7 @@ def explain_command(
       batsched-py explain out/outage 1234 --events outage.txt
       batsched-py explain out/gpu 1234 -w jobs.json -p cluster.toml
     """
-    from batsched_py.analysis.absences import held_beside
-    from batsched_py.analysis.carried import carried_beside
+    from batsched_py.analysis.conditions import carried_beside, held_beside
     from batsched_py.analysis.explain import Evidence, Explainer, remarks_beside
     from batsched_py.analysis.outcome import read_summary
     from batsched_py.analysis.schedule import read_schedule

@@ -20,9 +20,9 @@ import pandas as pd
 from msgspec import Struct
 
 from batsched_py.analysis import pages
-from batsched_py.analysis.absences import held_beside
 from batsched_py.analysis.calibration import Waits, cells_of, distribution, map_of_waits, percentiles_of
-from batsched_py.analysis.job_groups import CLASSES, class_numbers
+from batsched_py.analysis.conditions import held_beside
+from batsched_py.analysis.outcome import CLASSES, class_numbers
 from batsched_py.analysis.schedule import mean_level, read_schedule, started
 from batsched_py.errors import InputError
 from batsched_py.input_files import read_input

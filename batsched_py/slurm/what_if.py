@@ -16,8 +16,8 @@ import pandas as pd
 from msgspec import Struct
 
 from batsched_py.analysis.pages import figure, section, tiles, time_text, write_figures_page
+from batsched_py.analysis.runs import Estimate
 from batsched_py.analysis.schedule import mean_level
-from batsched_py.analysis.statistics import Estimate
 from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
 from batsched_py.slurm.comparison import GROUPINGS, STEPS, by_group, labels, usage_figure

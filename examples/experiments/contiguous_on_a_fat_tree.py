@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 import batsched_py as bp
-from batsched_py.analysis.statistics import Estimate
+from batsched_py.analysis.runs import Estimate
 
 HOSTS = 64
 #: Two levels: eight hosts to each of eight switches, which share two switches above.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from batsched_py.analysis.plots.style import PAGE, PALETTE
-from batsched_py.analysis.statistics import Estimate
+from batsched_py.analysis.runs import Estimate
 from examples.experiments.populations import Figures, Setting
 from examples.experiments.resampling_tables import by_seed, class_labels
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
-from batsched_py.analysis.statistics import Estimate, Paired
+from batsched_py.analysis.runs import Estimate, Paired
 from batsched_py.errors import InputError
 from examples.experiments.populations import HOUR, Figures, Setting
 

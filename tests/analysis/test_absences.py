@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from batsched_py.analysis.absences import outages, sleeps
+from batsched_py.analysis.conditions import outages, sleeps
 from batsched_py.errors import InputError
 from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 import batsched_py as bp
-from batsched_py.analysis.absences import Absence, Absences
+from batsched_py.analysis.conditions import Absence, Absences
 from batsched_py.analysis.explain import Evidence, Explainer, Explanation, remarks_beside
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.errors import InputError

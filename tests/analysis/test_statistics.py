@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.analysis.statistics import Estimate, Paired, t_distribution, t_quantile
+from batsched_py.analysis.runs import Estimate, Paired, t_distribution, t_quantile
 
 #: From printed tables of Student's distribution: degrees of freedom, probability, t.
 PRINTED = [

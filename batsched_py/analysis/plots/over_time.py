@@ -13,7 +13,7 @@ import pandas as pd
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from batsched_py.analysis import carried
+from batsched_py.analysis.conditions import Carried, Shared
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.figures import RunsKind, Sheet
 from batsched_py.analysis.plots.runs import Run
@@ -71,7 +71,7 @@ class MeansKind(RunsKind):
         )
 
 
-def recorded_flows(run: Run) -> carried.Carried:
+def recorded_flows(run: Run) -> Carried:
     """What was recorded of a run."""
     if run.carried is None:
         raise InputError(f"{run.label}: nothing tells what its links carried; simulate it with --links")
@@ -83,7 +83,7 @@ class FlowsKind(RunsKind):
     """A figure of the most loaded links or storages."""
 
     use_of_log: ClassVar[str] = ""
-    of: ClassVar[carried.Kind]
+    of: ClassVar[Shared]
     """What is shown."""
     label: ClassVar[str]
     """What of it."""

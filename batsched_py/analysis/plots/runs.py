@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.analysis.absences import Absence, failures_and_closures_beside
-from batsched_py.analysis.carried import Carried, carried_beside
+from batsched_py.analysis.conditions import Absence, Carried, carried_beside, failures_and_closures_beside
 from batsched_py.analysis.explain import remarks_beside
 from batsched_py.analysis.metrics import METRICS
 from batsched_py.analysis.outcome import decisions_beside, read_summary

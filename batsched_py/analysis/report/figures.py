@@ -20,8 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.analysis.explain import in_words as remark_in_words
-from batsched_py.analysis.job_groups import CLASSES, NARROW, SHORT
-from batsched_py.analysis.outcome import queue_length
+from batsched_py.analysis.outcome import CLASSES, NARROW, SHORT, queue_length
 from batsched_py.analysis.pages import Axis
 from batsched_py.analysis.plots.kinds.distributions import Measure, job_classes, measured
 from batsched_py.analysis.plots.kinds.gantt import gantt_image, rectangles

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, TypeVar, ge
 
 from msgspec import Struct
 
-from batsched_py.analysis.statistics import Estimate, Paired
+from batsched_py.analysis.runs import Estimate, Paired
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from math import isnan
 
 from msgspec import Struct
 
+from batsched_py.analysis.runs import CONFIDENCE, Estimate
 from batsched_py.analysis.runs.aggregate import (
     GROUPINGS,
     MINUS,
@@ -18,7 +19,6 @@ from batsched_py.analysis.runs.aggregate import (
     MeasuredRun,
     column_of,
 )
-from batsched_py.analysis.statistics import CONFIDENCE, Estimate
 
 
 class Cell(Struct, frozen=True):

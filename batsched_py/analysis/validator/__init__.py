@@ -13,7 +13,7 @@ from typing import Literal
 
 import pandas as pd
 
-from batsched_py.analysis.absences import Absence, arrivals_of, read_absences, read_held
+from batsched_py.analysis.conditions import Absence, arrivals_of, read_absences, read_held
 from batsched_py.analysis.schedule import (
     RESIZES,
     Tables,

@@ -11,7 +11,7 @@ from typing import TextIO
 import numpy as np
 import pandas as pd
 
-from batsched_py.analysis.absences import Absence
+from batsched_py.analysis.conditions import Absence
 from batsched_py.analysis.schedule import (
     SLACK,
     before_restarts,

@@ -18,7 +18,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 import pandas as pd
 
-from batsched_py.analysis.absences import Absence
+from batsched_py.analysis.conditions import Absence
 from batsched_py.analysis.schedule import INSTANT, SLACK, started
 from batsched_py.analysis.validator.rules import Violation
 from batsched_py.errors import InputError

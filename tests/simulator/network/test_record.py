@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import batsched_py as bp
-from batsched_py.analysis.carried import carried_beside
+from batsched_py.analysis.conditions import carried_beside
 from batsched_py.engines.python import Batsim
 from batsched_py.errors import InputError
 from batsched_py.protocol import events as ev

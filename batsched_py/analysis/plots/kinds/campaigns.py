@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.figures import Sheet, TableKind
 from batsched_py.analysis.plots.runs import by_log, check_columns, configurations, in_unit
-from batsched_py.analysis.statistics import CONFIDENCE, Estimate
+from batsched_py.analysis.runs import CONFIDENCE, Estimate
 
 #: From this ratio of the largest mean to the smallest one on, the scale is logarithmic.
 WIDE: Final = 20.0

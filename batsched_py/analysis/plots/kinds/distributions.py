@@ -11,8 +11,8 @@ import pandas as pd
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from batsched_py.analysis.job_groups import CLASSES, class_numbers
 from batsched_py.analysis.metrics import TAU
+from batsched_py.analysis.outcome import CLASSES, class_numbers
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.figures import SHOWN_TOO, TELLS_USERS, RunsKind, Sheet
 from batsched_py.analysis.plots.kinds.campaigns import Box

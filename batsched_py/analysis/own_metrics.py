@@ -74,6 +74,6 @@ def measured(metric: OwnMetric, outcome: Outcome) -> float | None:
 OWN_METRICS = Registry[OwnMetric](
     "metric",
     OwnMetric,  # type: ignore[type-abstract]
-    package="batsched_py.analysis.own_metrics",
+    package=None,
     group="batsched_py.metrics",
 )
