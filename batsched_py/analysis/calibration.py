@@ -12,20 +12,8 @@ import pandas as pd
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from batsched_py.analysis import pages
 from batsched_py.analysis.outcome import CLASSES, class_numbers
-from batsched_py.analysis.pages import (
-    Axis,
-    Bar,
-    Figure,
-    Layer,
-    Point,
-    figure,
-    section,
-    table,
-    tiles,
-    time_text,
-    write_figures_page,
-)
 from batsched_py.analysis.schedule import started
 from batsched_py.workload.columns import group
 from batsched_py.workload.description.jobs import spearman
@@ -304,7 +292,7 @@ _MINUTES: Final = (
 )  # fmt: skip
 
 
-def all_figures(found: Calibration) -> dict[str, Figure | None]:
+def all_figures(found: Calibration) -> dict[str, pages.Figure | None]:
     """The figures by their names; None where nothing can be compared."""
     if found.waits is None:
         return dict.fromkeys(("distribution", "map", "months"))
@@ -315,33 +303,33 @@ def all_figures(found: Calibration) -> dict[str, Figure | None]:
     }
 
 
-def distribution(percentiles: Sequence[tuple[float, float]]) -> Figure:
+def distribution(percentiles: Sequence[tuple[float, float]]) -> pages.Figure:
     """The share of jobs that wait no longer than so long."""
     highest = max(max(percentiles[-1]) / 60, 1.0)
     layers = []
     for place, name in enumerate(("recorded", "simulated")):
         points = [
-            Point(
+            pages.Point(
                 max(waits[place] / 60, 0.5),
                 percent,
                 f"{percent} %",
-                f"{name}: at most {time_text(waits[place])}",
+                f"{name}: at most {pages.time_text(waits[place])}",
             )
             for percent, waits in enumerate(percentiles)
         ]
-        layers.append(Layer("steps", points, place, name))
-    return Figure(
-        Axis("wait", scale="log", ends=(0.5, highest), ticks=_MINUTES),
-        Axis("share of jobs", "%", ends=(0, 100)),
+        layers.append(pages.Layer("steps", points, place, name))
+    return pages.Figure(
+        pages.Axis("wait", scale="log", ends=(0.5, highest), ticks=_MINUTES),
+        pages.Axis("share of jobs", "%", ends=(0, 100)),
         layers,
     )
 
 
-def map_of_waits(cells: Sequence[tuple[int, int, int]]) -> Figure:
+def map_of_waits(cells: Sequence[tuple[int, int, int]]) -> pages.Figure:
     """A cell for each pair of powers of two, the darker the more jobs it has."""
     total, most = sum(count for *_, count in cells), max(count for *_, count in cells)
     bars = [
-        Bar(
+        pages.Bar(
             2.0**one,
             2.0 ** (one + 1),
             2.0**two,
@@ -353,19 +341,19 @@ def map_of_waits(cells: Sequence[tuple[int, int, int]]) -> Figure:
         for one, two, count in cells
     ]
     highest = 2.0 ** (1 + max(max(one, two) for one, two, _ in cells))
-    diagonal = [Point(0.5, 0.5), Point(highest, highest)]
-    return Figure(
-        Axis("recorded wait", scale="log", ends=(0.5, highest), ticks=_MINUTES),
-        Axis("simulated wait", scale="log", ends=(0.5, highest), ticks=_MINUTES),
-        [Layer("bars", bars), Layer("line", diagonal, None)],
+    diagonal = [pages.Point(0.5, 0.5), pages.Point(highest, highest)]
+    return pages.Figure(
+        pages.Axis("recorded wait", scale="log", ends=(0.5, highest), ticks=_MINUTES),
+        pages.Axis("simulated wait", scale="log", ends=(0.5, highest), ticks=_MINUTES),
+        [pages.Layer("bars", bars), pages.Layer("line", diagonal, None)],
     )
 
 
 def _from(power: int) -> str:
-    return "0 s" if power < 0 else time_text(60 * 2.0**power)
+    return "0 s" if power < 0 else pages.time_text(60 * 2.0**power)
 
 
-def _months(found: Calibration) -> Figure | None:
+def _months(found: Calibration) -> pages.Figure | None:
     """The mean waits of each month, if there are several."""
     months = found.groups["month"]
     if len(months) < 2:
@@ -373,15 +361,17 @@ def _months(found: Calibration) -> Figure | None:
     layers = []
     for place, (name, field) in enumerate((("recorded", "mean_recorded"), ("simulated", "mean_simulated"))):
         points = [
-            Point(number, getattr(waits, field), month, f"{name}: {time_text(getattr(waits, field))}")
+            pages.Point(
+                number, getattr(waits, field), month, f"{name}: {pages.time_text(getattr(waits, field))}"
+            )
             for number, (month, waits) in enumerate(months.items())
         ]
-        layers += [Layer("line", points, place, name), Layer("dots", points, place)]
+        layers += [pages.Layer("line", points, place, name), pages.Layer("dots", points, place)]
     highest = max(max(waits.mean_recorded, waits.mean_simulated) for waits in months.values())
     ticks = [(number, month) for number, month in enumerate(months)]
-    return Figure(
-        Axis("month", ends=(-0.5, len(ticks) - 0.5), ticks=ticks),
-        Axis("mean wait", "s", ends=(0, max(highest, 1.0))),
+    return pages.Figure(
+        pages.Axis("month", ends=(-0.5, len(ticks) - 0.5), ticks=ticks),
+        pages.Axis("mean wait", "s", ends=(0, max(highest, 1.0))),
         layers,
     )
 
@@ -399,7 +389,7 @@ def write_calibration_page(path: str | Path, found: Calibration) -> None:
 <p class="note">Replayed as it was under {html.escape(found.scheduler)} on {found.hosts:,} hosts.</p>
 <div id="tiles">{_tiles(found)}</div>"""
     sections = "\n".join([_verdict(found), _causes(found), _waits(found), *_groups(found)])
-    write_figures_page(path, title, header, sections, all_figures(found))
+    pages.write_figures_page(path, title, header, sections, all_figures(found))
 
 
 def _tiles(found: Calibration) -> str:
@@ -412,13 +402,13 @@ def _tiles(found: Calibration) -> str:
             ("jobs compared", f"{waits.jobs:,}", f"of {found.jobs:,}"),
             (
                 "mean wait, simulated",
-                time_text(waits.mean_simulated),
-                f"{time_text(waits.mean_recorded)} recorded",
+                pages.time_text(waits.mean_simulated),
+                f"{pages.time_text(waits.mean_recorded)} recorded",
             ),
             (
                 "median wait, simulated",
-                time_text(waits.median_simulated),
-                f"{time_text(waits.median_recorded)} recorded",
+                pages.time_text(waits.median_simulated),
+                f"{pages.time_text(waits.median_recorded)} recorded",
             ),
             ("rank correlation", _number(waits.rank_correlation), "1 is the same order of jobs"),
             ("near", f"{waits.near:.0%}", "within ten minutes or a factor of two"),
@@ -428,12 +418,12 @@ def _tiles(found: Calibration) -> str:
                 f"{_share(found.utilization_recorded)} recorded",
             ),
         ]
-    return tiles(shown)
+    return pages.tiles(shown)
 
 
 def _verdict(found: Calibration) -> str:
     reasons = "".join(f"<li>{html.escape(reason)}</li>" for reason in found.verdict.reasons)
-    return section(
+    return pages.section(
         f"Verdict: {found.verdict.trust}", found.verdict.words, f"<ul>{reasons}</ul>", layout="wide"
     )
 
@@ -447,21 +437,21 @@ def _waits(found: Calibration) -> str:
             "all jobs would lie on the diagonal of the map. Drag across a figure to zoom in, double-click to "
             "see all of it again, hover for values."
         )
-    return section(
+    return pages.section(
         "Waits",
         note,
-        figure("Share of jobs that wait no longer", "distribution"),
-        figure("Jobs by both waits", "map"),
+        pages.figure("Share of jobs that wait no longer", "distribution"),
+        pages.figure("Jobs by both waits", "map"),
     )
 
 
 def _groups(found: Calibration) -> list[str]:
     return [
-        section(
+        pages.section(
             f"By {grouping}",
             "Jobs are short up to an hour and narrow up to eight hosts." if grouping == "class" else "",
-            figure("Mean wait", "months") if grouping == "month" else "",
-            table("", _HEADS, [_row(name, waits) for name, waits in groups.items()]),
+            pages.figure("Mean wait", "months") if grouping == "month" else "",
+            pages.table("", _HEADS, [_row(name, waits) for name, waits in groups.items()]),
             layout="wide",
         )
         for grouping, groups in found.groups.items()
@@ -474,7 +464,7 @@ def _row(name: str, waits: Waits) -> list[str]:
     return [
         html.escape(name),
         f"{waits.jobs:,}",
-        *map(time_text, times),
+        *map(pages.time_text, times),
         _number(waits.rank_correlation),
         f"{waits.near:.0%}",
     ]
@@ -482,11 +472,11 @@ def _row(name: str, waits: Waits) -> list[str]:
 
 def _causes(found: Calibration) -> str:
     rows = [(html.escape(cause), f"{count:,}") for cause, count in found.causes.items()]
-    return section(
+    return pages.section(
         "What may explain differences",
         "What the log does not tell, and what is not simulated. Most logs say nothing of outages, "
         "reservations, dependencies, holds, limits and priorities either.",
-        table("", ("jobs that are or were", "jobs"), rows),
+        pages.table("", ("jobs that are or were", "jobs"), rows),
         layout="wide",
     )
 

@@ -12,19 +12,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from batsched_py.analysis.pages import (
-    Axis,
-    Bar,
-    Figure,
-    Layer,
-    Point,
-    figure,
-    section,
-    table,
-    tiles,
-    time_text,
-    write_figures_page,
-)
+from batsched_py.analysis import pages
 from batsched_py.analysis.plots.kinds.gantt import rectangles
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.errors import InputError
@@ -190,11 +178,11 @@ KINDS: Final = ("as in the other", "earlier", "later", "on other hosts", "only h
 SHADES: Final = (1.0, 0.7, 0.85, 0.55)
 
 
-def all_figures(found: Executions) -> tuple[dict[str, Figure | None], float]:
+def all_figures(found: Executions) -> tuple[dict[str, pages.Figure | None], float]:
     """The figures by their names, and from when on the charts show jobs."""
     charts = [_rectangles(run) for run in found.runs]
     window = _window(found, [chart for chart in charts if chart is not None])
-    drawn: dict[str, Figure | None] = {
+    drawn: dict[str, pages.Figure | None] = {
         name: None if chart is None else _gantt(found, run, chart, window)
         for name, run, chart in zip(("first", "second"), found.runs, charts, strict=True)
     }
@@ -220,27 +208,27 @@ def _window(found: Executions, charts: list[pd.DataFrame]) -> tuple[float, float
     return start, max(last, start + 1.0)
 
 
-def _gantt(found: Executions, run: Run, chart: pd.DataFrame, window: tuple[float, float]) -> Figure:
+def _gantt(found: Executions, run: Run, chart: pd.DataFrame, window: tuple[float, float]) -> pages.Figure:
     sign = 1 if run is found.second else -1
     names = names_of_jobs(run, found.tells_workloads)
     later = sign * found.jobs["later"]
     elsewhere = found.has_other_hosts
-    layers: dict[str, list[Bar]] = {kind: [] for kind in KINDS}
+    layers: dict[str, list[pages.Bar]] = {kind: [] for kind in KINDS}
     shown = chart[(chart["end"] > window[0]) & (chart["begin"] < window[1])].iloc[:MOST_RECTANGLES]
     shades = (pd.factorize(shown["job"])[0] % len(SHADES)).tolist()
     for area, shade in zip(shown.itertuples(), shades, strict=True):
         name = names[area.job]
         kind, words = _compared(later.get(name, inf), bool(elsewhere.get(name, False)))
         hosts = f"hosts {area.low:.0f}-{area.high - 1:.0f}"
-        text = f"{time_text(area.begin)} to {time_text(area.end)}, {hosts}; {words}"
+        text = f"{pages.time_text(area.begin)} to {pages.time_text(area.end)}, {hosts}; {words}"
         layers[kind].append(
-            Bar(area.begin, area.end, area.low, area.high, f"job {name}", text, SHADES[shade])
+            pages.Bar(area.begin, area.end, area.low, area.high, f"job {name}", text, SHADES[shade])
         )
-    return Figure(
-        Axis("time", "s", ends=window),
-        Axis("host", ends=(0, run.hosts)),
+    return pages.Figure(
+        pages.Axis("time", "s", ends=window),
+        pages.Axis("host", ends=(0, run.hosts)),
         [
-            Layer("bars", bars, place - 1 if place else None, kind)
+            pages.Layer("bars", bars, place - 1 if place else None, kind)
             for place, (kind, bars) in enumerate(layers.items())
             if bars
         ],
@@ -252,28 +240,28 @@ def _compared(later: float, elsewhere: bool) -> tuple[str, str]:
     if later == inf:
         return "only here", "it did not run in the other"
     if later > SAME:
-        return "later", f"{time_text(later)} later than in the other"
+        return "later", f"{pages.time_text(later)} later than in the other"
     if later < -SAME:
-        return "earlier", f"{time_text(-later)} earlier than in the other"
+        return "earlier", f"{pages.time_text(-later)} earlier than in the other"
     if elsewhere:
         return "on other hosts", "at the same time on other hosts"
     return "as in the other", "as in the other"
 
 
-def _differences(found: Executions) -> Figure:
+def _differences(found: Executions) -> pages.Figure:
     """How much later each job starts in the second execution, by its submission in the first."""
     jobs = found.jobs.iloc[:MOST_DOTS]
     points = [
-        Point(job.first_submission, job.later, f"job {job.Index}", _sentence(found, job.later))
+        pages.Point(job.first_submission, job.later, f"job {job.Index}", _sentence(found, job.later))
         for job in jobs.itertuples()
     ]
     farthest = float(np.abs(found.jobs["later"]).max()) or 1.0
     latest = max(1.0, float(found.jobs["first_submission"].max()))
-    rule = Layer("rule", [Point(0.0, 0.0)], None, "the same start")
-    return Figure(
-        Axis("submission", "s", ends=(0, latest)),
-        Axis(f"later in {found.second.label}", "s", "symlog", ends=(-farthest, farthest)),
-        [rule, Layer("dots", points, 0)],
+    rule = pages.Layer("rule", [pages.Point(0.0, 0.0)], None, "the same start")
+    return pages.Figure(
+        pages.Axis("submission", "s", ends=(0, latest)),
+        pages.Axis(f"later in {found.second.label}", "s", "symlog", ends=(-farthest, farthest)),
+        [rule, pages.Layer("dots", points, 0)],
     )
 
 
@@ -281,7 +269,7 @@ def _sentence(found: Executions, later: float) -> str:
     kind, _ = _compared(later, False)
     if kind == "as in the other":
         return "starts at the same time in both"
-    return f"starts {time_text(abs(later))} {kind} in {found.second.label}"
+    return f"starts {pages.time_text(abs(later))} {kind} in {found.second.label}"
 
 
 #: So many jobs are in the table, those whose starts differ most.
@@ -294,22 +282,24 @@ def write_executions_page(path: str | Path, found: Executions) -> None:
     drawn, since = all_figures(found)
     title = f"{first} and {second}"
     header = f'<h1>{html.escape(title)}</h1>\n<div id="tiles">{_tiles(found)}</div>'
-    charts = section("Gantt charts", _note(found, since), figure(first, "first"), figure(second, "second"))
-    starts = section(
+    charts = pages.section(
+        "Gantt charts", _note(found, since), pages.figure(first, "first"), pages.figure(second, "second")
+    )
+    starts = pages.section(
         "Starts",
         f"How much later each job starts in {second}, by its submission in {first}.",
-        figure("", "differences"),
+        pages.figure("", "differences"),
         layout="wide",
     )
     times = (f"start, {first}", f"start, {second}", "later", "longer wait", "longer run")
     heads = ("job", *times, f"hosts, {first}", f"hosts, {second}")
-    jobs = section(
+    jobs = pages.section(
         "Jobs",
         "Those whose starts differ most. The command batsched-py diff -o TABLE.csv writes all.",
-        table("", heads, _rows(found)),
+        pages.table("", heads, _rows(found)),
         layout="wide",
     )
-    write_figures_page(path, title, header, "\n".join([charts, starts, jobs]), drawn)
+    pages.write_figures_page(path, title, header, "\n".join([charts, starts, jobs]), drawn)
 
 
 def _tiles(found: Executions) -> str:
@@ -327,9 +317,9 @@ def _tiles(found: Executions) -> str:
         ),
     ]
     for name, (one, two) in found.measured().items():
-        texts = [f"{each:.2f}" if "slowdown" in name else time_text(each) for each in (one, two)]
+        texts = [f"{each:.2f}" if "slowdown" in name else pages.time_text(each) for each in (one, two)]
         shown.append((name, texts[1], f"{texts[0]} in {html.escape(found.first.label)}"))
-    return tiles(shown)
+    return pages.tiles(shown)
 
 
 def _note(found: Executions, since: float) -> str:
@@ -339,7 +329,7 @@ def _note(found: Executions, since: float) -> str:
     if found.first_difference is None:
         parts.append("Both executions are the same.")
     else:
-        parts.append(f"They first differ at {time_text(found.first_difference)}.")
+        parts.append(f"They first differ at {pages.time_text(found.first_difference)}.")
     if since:
         parts.append(f"Charts show about {MOST_RECTANGLES:,} jobs, from there on.")
     return " ".join(parts)
@@ -349,8 +339,8 @@ def _rows(found: Executions) -> list[list[str]]:
     return [
         [
             html.escape(str(job.Index)),
-            time_text(job.first_start),
-            time_text(job.second_start),
+            pages.time_text(job.first_start),
+            pages.time_text(job.second_start),
             signed(job.later),
             signed(job.longer_wait),
             signed(job.longer_run),
@@ -368,4 +358,4 @@ def signed(seconds: float) -> str:
     ('-1.5 min', '+1.5 h', '0 s')
     """
     sign = "+" if seconds > 0 else "-" if seconds < 0 else ""
-    return sign + time_text(abs(seconds))
+    return sign + pages.time_text(abs(seconds))
