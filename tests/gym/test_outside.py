@@ -12,7 +12,7 @@ pytest.importorskip("gymnasium", reason="agents need gymnasium")
 
 import batsched_py as bp
 from batsched_py.analysis.schedule import read_schedule
-from batsched_py.analysis.validator.outside_rules import into_closures
+from batsched_py.analysis.validator.rules import into_closures
 from batsched_py.errors import InputError
 from batsched_py.gym import (
     JOB,

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from batsched_py.analysis.schedule import RESIZES, has_resizes, host_sets, pieces_of, read_schedule
 from batsched_py.analysis.validator import Facts, validate
-from batsched_py.analysis.validator.outside_rules import into_closures, over_power_cap
+from batsched_py.analysis.validator.rules import into_closures, over_power_cap
 from batsched_py.errors import PolicyError
 from batsched_py.ledger.running import RESIZES_HEADER
 from batsched_py.outside.closures import Closure

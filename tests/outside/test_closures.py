@@ -14,7 +14,7 @@ from batsched_py.analysis.plots.kinds.gantt import Gantt
 from batsched_py.analysis.plots.runs import read_run
 from batsched_py.analysis.plots.sheet import Sheet
 from batsched_py.analysis.plots.style import Look
-from batsched_py.analysis.validator.outside_rules import into_closures
+from batsched_py.analysis.validator.rules import into_closures
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.python import Batsim, simulate
 from batsched_py.errors import InputError, PolicyError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.analysis.schedule import read_schedule
-from batsched_py.analysis.validator.outside_rules import over_power_cap, read_switches
+from batsched_py.analysis.validator.rules import over_power_cap, read_switches
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.python import Batsim, simulate
 from batsched_py.errors import PolicyError

@@ -24,7 +24,7 @@ from batsched_py.analysis.schedule import (
     read_table,
     started_again,
 )
-from batsched_py.analysis.validator import job_rules, node_rules, outside_rules, promises, rules
+from batsched_py.analysis.validator import job_rules, node_rules, promises, rules
 from batsched_py.analysis.validator.nodes import Nodes, Requests, requests_of
 from batsched_py.analysis.validator.rules import Violation
 from batsched_py.errors import InputError
@@ -64,7 +64,7 @@ class Facts:
             self,
             arrivals=arrivals_of(read_table(tables, "held", read_held) or {}),
             absences=self.absences if absences is None else absences,
-            switches=read_table(tables, "pstate_changes", lambda file, _: outside_rules.read_switches(file)),
+            switches=read_table(tables, "pstate_changes", lambda file, _: rules.read_switches(file)),
         )
 
 
@@ -125,10 +125,10 @@ def _rules(
 
 def _outside(schedule: pd.DataFrame, workloads: Sequence[Workload], facts: Facts) -> Iterator[Violation]:
     if facts.absences is not None or facts.events is not None:
-        yield from outside_rules.on_failed_hosts(schedule, facts.absences or (), facts.events or ())
+        yield from rules.on_failed_hosts(schedule, facts.absences or (), facts.events or ())
     if facts.power_cap is not None:
-        yield from outside_rules.over_power_cap(schedule, facts.machine, facts.power_cap, facts.switches)
-    yield from outside_rules.into_closures(schedule, facts.closures, workloads)
+        yield from rules.over_power_cap(schedule, facts.machine, facts.power_cap, facts.switches)
+    yield from rules.into_closures(schedule, facts.closures, workloads)
 
 
 def _promises(
