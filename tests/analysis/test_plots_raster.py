@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.analysis.plots.over_time import Floats, paint
+from batsched_py.analysis.plots.kinds.gantt import Floats, paint
 
 COLUMNS, ROWS = 5, 4
 

@@ -6,7 +6,7 @@ by the share of each pixel that they cover, so that dense parts stay true: a pal
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.figures import TELLS_USERS, RunsKind, Sheet
-from batsched_py.analysis.plots.over_time import paint
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.analysis.schedule import started
 from batsched_py.errors import InputError
@@ -27,6 +26,9 @@ from batsched_py.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.integer[Any]]
 
 #: The most rectangles that are drawn one by one.
 OUTLINED: Final = 3000
@@ -37,6 +39,8 @@ NAMED_NODES: Final = 20
 LINED_NODES: Final = 200
 #: Columns and rows of the image of a dense chart.
 SIZE: Final = (1500, 400)
+#: So many rectangles are painted at once.
+PIECE: Final = 100_000
 #: How many users have a colour of their own.
 COLOURED_USERS: Final = 7
 #: Steps of the utilization strip.
@@ -110,7 +114,7 @@ class Gantt(RunsKind):
             _draw_legend(sheet, users, palette)
 
 
-def _draw_jobs(chart: Axes, run: Run, of_jobs: NDArray[np.float64], end: float, unit: float) -> None:
+def _draw_jobs(chart: Axes, run: Run, of_jobs: Floats, end: float, unit: float) -> None:
     areas = rectangles(run)
     assert run.intervals is not None
     place = run.intervals["place"].to_numpy()
@@ -158,12 +162,12 @@ def _draw_nodes(chart: Axes, run: Run) -> None:
 
 def gantt_image(
     areas: pd.DataFrame,
-    colours: NDArray[np.float64],
+    colours: Floats,
     colour_of: NDArray[np.integer[Any]],
     end: float,
     hosts: int,
     size: tuple[int, int] = SIZE,
-) -> NDArray[np.float64]:
+) -> Floats:
     """A dense chart from time 0 to ``end``, host 0 in the first row, as the channels of each pixel.
 
     Each area has the row of ``colours`` that ``colour_of`` says.
@@ -175,7 +179,7 @@ def gantt_image(
     return paint(left, right, bottom, top, colours, colour_of, columns, rows)
 
 
-def _draw_outlined(chart: Axes, areas: pd.DataFrame, colours: NDArray[np.float64], unit: float) -> None:
+def _draw_outlined(chart: Axes, areas: pd.DataFrame, colours: Floats, unit: float) -> None:
     from matplotlib.collections import PolyCollection
 
     x, y = areas[["begin", "end"]].to_numpy() / unit, areas[["low", "high"]].to_numpy()
@@ -196,7 +200,7 @@ def _draw_names(chart: Axes, areas: pd.DataFrame, run: Run, end: float, unit: fl
             chart.annotate(name, middle, ha="center", va="center_baseline", fontsize=6)
 
 
-def _colours(jobs: pd.DataFrame, users: Sequence[str], palette: Sequence[str]) -> NDArray[np.float64]:
+def _colours(jobs: pd.DataFrame, users: Sequence[str], palette: Sequence[str]) -> Floats:
     """Red, green and blue for each row of a schedule: by its user, or else different from those beside it."""
     from matplotlib.colors import to_rgb
 
@@ -224,3 +228,49 @@ def _draw_legend(sheet: Sheet, users: Sequence[str], palette: Sequence[str]) -> 
     patches = [Patch(color=colour, label=f"user {user}") for user, colour in zip(users, palette, strict=True)]
     patches.append(Patch(color=style.LIGHT_GREY, label="others"))
     sheet.legend(handles=patches, loc="outside lower center", ncols=4 if sheet.look.width == "column" else 8)
+
+
+def paint(
+    left: Floats,
+    right: Floats,
+    bottom: Floats,
+    top: Floats,
+    colours: Floats,
+    colour_of: Integers,
+    columns: int,
+    rows: int,
+) -> Floats:
+    """A white image with these rectangles on it, as ``rows`` x ``columns`` x channels, all from 0 to 1.
+
+    Rectangles are given in pixels, must lie inside the image and should not overlap; the bottom row comes
+    first. ``colours`` has a row for each colour: red, green and blue, or a single shade of grey.
+    ``colour_of`` says which row each rectangle has.
+    """
+    image = np.empty((rows, columns, colours.shape[1]))
+    for channel in range(colours.shape[1]):
+        change = np.zeros((rows + 2, columns + 2))
+        for x, sign_x in ((left, 1.0), (right, -1.0)):
+            for next_column in (0, 1):
+                for y, sign_y in ((bottom, 1.0), (top, -1.0)):
+                    for next_row in (0, 1):
+                        for piece in _pieces(len(left)):
+                            across, share_x = _edge(x[piece], next_column)
+                            along, share_y = _edge(y[piece], next_row)
+                            share = sign_x * share_x * sign_y * share_y
+                            ink = 1.0 - colours[colour_of[piece], channel]
+                            np.add.at(change, (along, across), share * ink)
+        cover = change.cumsum(axis=0).cumsum(axis=1)
+        image[:, :, channel] = 1.0 - cover[:rows, :columns]
+    return image.clip(0.0, 1.0)
+
+
+def _pieces(count: int) -> Iterator[slice]:
+    """Some rectangles after the others, so that memory does not grow with their number."""
+    return (slice(first, first + PIECE) for first in range(0, count, PIECE))
+
+
+def _edge(position: Floats, next_pixel: int) -> tuple[NDArray[np.int64], Floats]:
+    """How much coverage grows at the pixel in which something begins (0), or at the next one (1)."""
+    pixel = np.floor(position).astype(np.int64)
+    fraction = position - pixel
+    return pixel + next_pixel, fraction if next_pixel else 1.0 - fraction
