@@ -16,7 +16,7 @@ from mkdocs.structure.files import File, Files
 
 import batsched_py as bp
 from batsched_py.analysis.plots.figures import KINDS, RunsKind, draw
-from batsched_py.analysis.plots.over_time import FlowsKind
+from batsched_py.analysis.plots.kinds.over_time import FlowsKind
 from batsched_py.analysis.plots.runs import recorded_run
 from batsched_py.workload.models.slots import Slots
 

@@ -20,6 +20,7 @@ from batsched_py.analysis.plots.kinds.gantt import busiest_users, rectangles
 from batsched_py.analysis.plots.kinds.lateness import additional_lateness_by_size, user_lateness
 from batsched_py.analysis.plots.kinds.over_time import (
     cumulative_jobs,
+    period_for,
     submissions_per_period,
     throughput_and_utilization,
 )
@@ -29,7 +30,6 @@ from batsched_py.analysis.plots.kinds.submitters import (
     submissions_by_hour_of_week,
     user_arrivals,
 )
-from batsched_py.analysis.plots.over_time import period_for
 from batsched_py.analysis.plots.runs import read_run, recorded_run
 from batsched_py.errors import InputError
 from batsched_py.workload.sessions import Delimiter
