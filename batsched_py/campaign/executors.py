@@ -35,14 +35,7 @@ from batsched_py.campaign.batsim import find_simulator
 from batsched_py.campaign.files import identity, publish, remove_leftovers, workspace
 from batsched_py.campaign.plan import BATCH_SYSTEMS, BUILT_IN, EXECUTORS
 from batsched_py.campaign.results import simulate_into
-from batsched_py.campaign.run import (
-    WORK,
-    Manifest,
-    Run,
-    RunResult,
-    State,
-    is_finished,
-)
+from batsched_py.campaign.run import WORK, Manifest, Run, RunResult, State, is_finished
 from batsched_py.errors import BatschedError, InputError, PeerVanished
 from batsched_py.experiment import Experiment
 from batsched_py.trust import trusting

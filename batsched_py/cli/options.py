@@ -19,12 +19,12 @@ from msgspec import NODEFAULT, Meta, Struct
 
 from batsched_py.api.terminal import say, waiting
 from batsched_py.errors import InputError
-from batsched_py.experiment.choice import Choice
 from batsched_py.input_files import open_input
 from batsched_py.settings import Option, Setting, settings_of, struct_from
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.runs import Run
+    from batsched_py.experiment import Choice
     from batsched_py.workload.swf.log import SwfLog
 
 
@@ -201,6 +201,8 @@ def _choice(
             )
         options[key] = short
     if name is not None:
+        from batsched_py.experiment import Choice
+
         return Choice(name, options)
     if options:
         raise InputError(

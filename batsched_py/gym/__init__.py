@@ -20,8 +20,16 @@ except ImportError:
 from batsched_py.experiment.value import Failures, OnFailure, OutsideFiles
 from batsched_py.gym.environment import Episodes, Generated, SchedulingEnv, Windows, workload_of
 from batsched_py.gym.features import JOB, MACHINE, Observation, QueueObservation, estimate, fits, size, wait
-from batsched_py.gym.rewards import REWARDS, PerJob, Reward
-from batsched_py.gym.tasks import AgentScheduler, Backfill, ChoosePolicy, PickJob, Task
+from batsched_py.gym.tasks import (
+    REWARDS,
+    AgentScheduler,
+    Backfill,
+    ChoosePolicy,
+    PerJob,
+    PickJob,
+    Reward,
+    Task,
+)
 
 __all__ = [
     "JOB",

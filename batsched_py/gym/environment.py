@@ -17,8 +17,7 @@ from batsched_py.engines import new_simulation
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, build
 from batsched_py.experiment.value import Failures, OnFailure, OutsideFiles
-from batsched_py.gym.rewards import Reward, reward_of
-from batsched_py.gym.tasks import Task
+from batsched_py.gym.tasks import Reward, Task, reward_of
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol.profiles import Profile
 from batsched_py.schedulers.base import Scheduler

@@ -14,15 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import RuleBroken
-from batsched_py.ledger.profile import (
-    Ahead,
-    HostProfile,
-    HostsAhead,
-    JobProfile,
-    Reservation,
-    Seen,
-    reserve,
-)
+from batsched_py.ledger.profile import Ahead, HostProfile, HostsAhead, JobProfile, Reservation, Seen, reserve
 from batsched_py.ledger.queue import Condition, JobQueue, Score
 from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.ledger.trials import HostResizing, HostsToWake, Resizing

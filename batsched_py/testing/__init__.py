@@ -9,13 +9,23 @@
 
 :func:`check` holds a policy against all generic properties in one call; it needs hypothesis, as do the
 strategies in :mod:`batsched_py.testing.strategies`. What else you have written is tried with
-:mod:`batsched_py.testing.extensions`.
+:func:`sessions_of`, :func:`log_of` and :func:`figure_of`.
 """
 
-from batsched_py.testing.extensions import figure_of, log_of, sessions_of
 from batsched_py.testing.properties import Finding, PropertyBroken, check, findings
-from batsched_py.testing.runs import JobSpec, assert_valid, job, schedule_of, starts, workload_of
-from batsched_py.testing.workbench import Decisions, Workbench
+from batsched_py.testing.runs import (
+    Decisions,
+    JobSpec,
+    Workbench,
+    assert_valid,
+    figure_of,
+    job,
+    log_of,
+    schedule_of,
+    sessions_of,
+    starts,
+    workload_of,
+)
 
 __all__ = [
     "Decisions",

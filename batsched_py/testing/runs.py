@@ -1,4 +1,9 @@
-"""Whole simulations of a few jobs, their schedules, and a policy that gets into the way of another."""
+"""Small worlds: whole simulations of a few jobs, and a cluster by hand, to see what a policy decides.
+
+What you have written besides policies is tried here, too: a session rule, a log reader and a figure with
+functions of their own, monitors and additional data with :class:`Workbench` and :func:`schedule_of`. Each may
+be an object, a class or ``path/to/file.py:ClassName``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
@@ -20,10 +25,13 @@ from batsched_py.decision.observers import DATA, MONITORS, AdditionalData, Monit
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.submissions import FailureRule
 from batsched_py.engines.python import Batsim, simulate
+from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
+from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.closures import Closure
 from batsched_py.outside.curve import Known
-from batsched_py.protocol.events import Event, Settings
-from batsched_py.protocol.jobs import Job
+from batsched_py.protocol import events as ev
+from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.jobs import Host, Job, JobState
 from batsched_py.protocol.profiles import Homogeneous, HomogeneousTotal
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.simulator.decision_side import Decides
@@ -33,7 +41,14 @@ from batsched_py.simulator.setup import Setup
 from batsched_py.users import UsersOf
 from batsched_py.users.rigid import Rigid
 from batsched_py.workload.model import Workload
+from batsched_py.workload.sessions import SessionRule, cut_sessions, session_rule
+from batsched_py.workload.sources import SOURCES, Source
 from batsched_py.workload.swf.conventions import LOG_SPEED
+from batsched_py.workload.swf.log import SwfLog
+
+if TYPE_CHECKING:
+    from batsched_py.analysis.plots.figures import Kind
+    from batsched_py.analysis.plots.sheet import Sheet
 
 
 @dataclass(frozen=True)
@@ -159,7 +174,7 @@ def schedule_of(
     policy: Scheduler | Decides,
     jobs: Sequence[JobSpec] | Workload,
     hosts: int | Platform,
-    outages: Sequence[Event] = (),
+    outages: Sequence[ev.Event] = (),
     closures: Sequence[Closure] = (),
     kills: bool = False,
     monitors: Sequence[str | Monitor] = (),
@@ -200,7 +215,7 @@ def jobs_csv(
     policy: Scheduler | Decides,
     jobs: Sequence[JobSpec] | Workload,
     hosts: int | Platform,
-    outages: Sequence[Event] = (),
+    outages: Sequence[ev.Event] = (),
     closures: Sequence[Closure] = (),
     kills: bool = False,
     monitors: Sequence[str | Monitor] = (),
@@ -218,7 +233,7 @@ def jobs_csv(
     setup = Setup(
         platform,
         () if kills else [workload],
-        process.needs if kills and isinstance(process, DecisionProcess) else Settings(),
+        process.needs if kills and isinstance(process, DecisionProcess) else ev.Settings(),
         events=[outages] if outages else [],
     )
     with TemporaryDirectory() as folder:
@@ -260,3 +275,138 @@ def assert_valid(
     workloads = [] if jobs is None else [workload_of(jobs)]
     violations = validate(schedule, hosts, workloads, promise)
     assert not violations, "\n".join(map(str, violations))
+
+
+@dataclass
+class Decisions:
+    """What a policy has decided, jobs by their names without that of the workload."""
+
+    started: list[str] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    killed: list[str] = field(default_factory=list)
+    calls: list[float] = field(default_factory=list)
+    """When it wants to be asked again."""
+    others: list[Effect] = field(default_factory=list)
+    """Such as switches of power states."""
+
+
+class Nothing(Scheduler):
+    """Decides nothing."""
+
+    name = "nothing"
+
+    def schedule(self, cluster: Cluster) -> None:
+        """Let everything wait."""
+
+
+class Workbench:
+    """So many hosts with a policy, and whatever a test lets happen on them; without a policy only the hosts.
+
+    What happens is told as a simulator tells it; :meth:`decide` asks the policy, and what it decides is in
+    ``cluster`` at once. Time passes when ``now`` is set. Hosts may be closed, as ``closures`` say. Monitors
+    hear what happens, and the policy sees additional ``data``.
+    """
+
+    def __init__(
+        self,
+        hosts: int,
+        policy: Policy = Nothing,
+        now: float = 0.0,
+        closures: Sequence[Closure] = (),
+        monitors: Sequence[str | Monitor] = (),
+        data: Sequence[str | AdditionalData] = (),
+    ) -> None:
+        begins = ev.SimulationBegins([Host(number, f"h{number}") for number in range(hosts)])
+        self.ledger = Ledger(begins)
+        self.policy = new(policy)
+        self._process = process_of(self.policy, closures, monitors, data)
+        self._process.join(begins, self.ledger)
+        self.cluster = self._process.cluster
+        """What the policy sees."""
+        self.now = now
+
+    @property
+    def now(self) -> float:
+        """What time it is."""
+        return self.cluster.now
+
+    @now.setter
+    def now(self, now: float) -> None:
+        self.cluster._go_to(now)
+
+    def submit(self, *jobs: Job) -> None:
+        """Jobs join the queue."""
+        for job in jobs:
+            self._process.job_submitted(job, self.now)
+
+    def start(self, *jobs: Job) -> None:
+        """Jobs join the queue and are started at once, whatever the policy thinks of that."""
+        for job in jobs:
+            self.submit(job)
+            self.cluster._tell_start(self.ledger.start(job, None, self.now))
+
+    def end(self, *jobs: Job) -> None:
+        """Jobs leave their hosts."""
+        for job in jobs:
+            self._process.job_ended(job.id, JobState.SUCCESS, 0, self.now)
+
+    def take_away(self, hosts: str) -> None:
+        """Hosts such as ``"0-3 7"`` become unavailable."""
+        self.hear(ev.HostsUnavailable(HostSet.parse(hosts)))
+
+    def give_back(self, hosts: str) -> None:
+        """Hosts become available again."""
+        self.hear(ev.HostsAvailable(HostSet.parse(hosts)))
+
+    def hear(self, event: ev.Event) -> None:
+        """Anything else happens."""
+        event.time = self.now
+        self._process.happened(event)
+
+    def decide(self) -> Decisions:
+        """Ask the policy."""
+        decisions = Decisions()
+        for decision in self._process.decide(self.now):
+            match decision:
+                case RunningJob(job=job):
+                    decisions.started.append(job.name)
+                case RejectedJob(job=job):
+                    decisions.rejected.append(job.name)
+                case ev.KillJobs(job_ids=job_ids):
+                    decisions.killed += [job_id.partition("!")[2] for job_id in job_ids]
+                case ev.CallMeLater(at=at):
+                    decisions.calls.append(at)
+                case other:
+                    decisions.others.append(other)
+        return decisions
+
+
+def sessions_of(rule: str | SessionRule, jobs: Sequence[JobSpec]) -> list[list[str]]:
+    """The jobs of one user, by their names, in the sessions into which a rule cuts them.
+
+    >>> short = [JobSpec("a", 0, 1, 60), JobSpec("b", 120, 1, 60), JobSpec("c", 9000, 1, 60)]
+    >>> sessions_of("arrival:60", short)
+    [['a', 'b'], ['c']]
+    """
+    found = session_rule(rule) if isinstance(rule, str) else rule
+    finishes = [job.submission + job.duration for job in jobs]
+    sessions = cut_sessions(workload_of(jobs).jobs, finishes, found)
+    return [[job.name for job in session.jobs] for session in sessions]
+
+
+def log_of(reader: str | type[Source] | Source, text: str) -> SwfLog:
+    """The log that a reader finds in a file with this text."""
+    source = SOURCES.instance(reader)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "log")
+        path.write_text(text, encoding="utf-8")
+        return source.read(path)
+
+
+def figure_of(kind: str | type[Kind] | Kind, *schedules: pd.DataFrame) -> Sheet:
+    """The figure of one or more schedules, as :func:`schedule_of` gives them, in the order of their runs."""
+    from batsched_py.analysis.plots.figures import KINDS, draw
+    from batsched_py.analysis.plots.runs import run_of
+
+    runs = [run_of(schedule, f"run {number}") for number, schedule in enumerate(schedules, 1)]
+    return draw(KINDS.instance(kind), runs)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.gym import REWARDS
-from batsched_py.gym.rewards import PerJob
+from batsched_py.gym.tasks import PerJob
 from tests.gym.agents import play
 
 

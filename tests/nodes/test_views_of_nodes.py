@@ -19,7 +19,7 @@ from batsched_py.protocol.profiles import Delay
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulator.machine_files import read_toml_machine
 from batsched_py.simulator.setup import Setup
-from batsched_py.watch.dashboard import Dashboard
+from batsched_py.watch.live import Dashboard
 from batsched_py.watch.scenes import Scene, scenes
 from batsched_py.watch.telling import host_lines, waits
 from batsched_py.workload.model import Workload

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batsched_py.watch.dashboard import History, curve
+from batsched_py.watch.live import History, curve
 
 
 def test_columns_are_the_values_at_even_times() -> None:

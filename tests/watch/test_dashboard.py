@@ -17,7 +17,7 @@ from batsched_py.protocol.profiles import Delay
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
 from batsched_py.testing import JobSpec, workload_of
-from batsched_py.watch.dashboard import Dashboard
+from batsched_py.watch.live import Dashboard
 from batsched_py.watch.scenes import scenes
 from batsched_py.watch.stepper import Stepper
 from batsched_py.workload.model import Workload

@@ -17,15 +17,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from batsched_py.protocol.shown import shown, shown_name
-from batsched_py.slurm.forecast.live import (
-    ENDING,
-    NEVER,
-    STATES,
-    Live,
-    LiveJob,
-    check_state,
-    resources_asked,
-)
+from batsched_py.slurm.forecast.live import ENDING, NEVER, STATES, Live, LiveJob, check_state, resources_asked
 from batsched_py.slurm.reading import Findings, count, listed, megabytes, time_limit
 from batsched_py.slurm.sbatch import licences
 from batsched_py.workload.sources.accounting import count_hosts, duration, whole, written_duration
