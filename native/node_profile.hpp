@@ -173,6 +173,7 @@ public:
         if (!nodes_.has_placed(job)) return;
         Place held{&nodes_.demand(job.request), job.placement};
         take(job.start, job.expected_end, held);
+        if (is_overbooked(job)) overbooked_until_ = std::max(overbooked_until_, job.expected_end);
         held_.emplace(&job, std::pair(job.expected_end, std::move(held)));
     }
 
@@ -196,6 +197,17 @@ private:
     std::vector<std::pair<int64_t, size_t>> freed_at_;               // when a node last was, and its place there
     int64_t turn_ = 1;                                               // how often jobs were moved
     double looked_until_ = 0;
+    double overbooked_until_ = 0;  // until then, running jobs may have more of a node than it has: sums are too low
+
+    // Whether a job that has just started has, at some time, more of its nodes than the reservations of others leave.
+    bool is_overbooked(const Job& job) const {
+        Amounts least(nodes_.columns());
+        for (size_t node : job.placement->nodes) {
+            timelines_[node].least(std::max(job.start, now_), job.expected_end, least.data(), 1);
+            if (std::any_of(least.begin(), least.end(), [](int64_t amount) { return amount < 0; })) return true;
+        }
+        return false;
+    }
 
     // The first time from one on at which something changes, or now.
     double change_at(double time) const {
@@ -206,6 +218,7 @@ private:
 
     // From when on all nodes together have enough for a job; on fewer it cannot start earlier.
     double could_start(const Demand& demand, double duration, double reserved, double before) const {
+        if (overbooked_until_ > now_) return now_;
         return sums_.earlier(duration, reserved, before, [&](const int64_t* free) {
             for (size_t column = 0; column < demand.least.size(); ++column) {
                 if (free[column] < demand.least[column]) return false;

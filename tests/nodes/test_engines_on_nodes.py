@@ -56,3 +56,20 @@ def test_both_engines_write_the_same_files_on_five_hundred_machines_of_nodes(tmp
     """So many that each policy meets each choice of nodes several times."""
     for seed in range(500):
         compare(seed, tmp_path)
+
+
+@native_only
+@pytest.mark.parametrize("seed", [0, 1, 3, 6])
+def test_a_plan_of_jobs_that_start_late_is_the_same_in_both(seed: int, tmp_path: Path) -> None:
+    """Nodes are cleaned after each job, so jobs start later than planned, and some nodes are overbooked."""
+    random = Random(seed)
+    nodes, licences = random_machine(random)
+    platform = as_platform(nodes, licences)
+    workload = as_workload(random_jobs(random, 150), len(platform.hosts))
+
+    def decided(engine: str) -> list[bytes]:
+        process = DecisionProcess(SCHEDULERS.create("conservative", {}))
+        return run(engine, Setup(platform, [workload], cleaning_time=40.0), process, str(tmp_path / engine))
+
+    by_python, by_native = on_both(decided)
+    assert by_native == by_python
