@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from batsched_py.ledger.profile import Ahead, AvailabilityProfile
 from batsched_py.ledger.running import RunningJob
 from batsched_py.ledger.trials import Resizing
-from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.hosts import MOST_HOSTS, HostSet
 from batsched_py.protocol.jobs import Job
 
 
@@ -25,7 +25,10 @@ class Limit(ABC):
         """Whether a job may start now, to run for so long."""
 
     def ahead(self, job: Job) -> Ahead:
-        """What the job has to wait for, as running jobs end; for reservations."""
+        """What the job has to wait for, as running jobs end; for reservations.
+
+        Without another answer, a job that may not start now is expected to start as soon as any job ends.
+        """
         return _Now(self, job)
 
     def narrow(self, profile: AvailabilityProfile) -> None:  # noqa: B027
@@ -54,7 +57,6 @@ class _Now:
 
     def __init__(self, limit: Limit, job: Job) -> None:
         self._suffices = limit.allows(job, job.walltime)
-        self._size = job.size
 
     def job_ends(self, running: RunningJob) -> None:
         """The limit may let the job start then."""
@@ -65,8 +67,8 @@ class _Now:
         return self._suffices
 
     def extra(self, time: float) -> int:
-        """It knows of no other job."""
-        return 0
+        """Any number: it takes nothing from other jobs."""
+        return MOST_HOSTS
 
     def changes(self) -> Sequence[float]:
         """Only ends of jobs change anything."""

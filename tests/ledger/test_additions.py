@@ -69,6 +69,21 @@ def test_a_new_limit_touches_one_file_outside_of_the_package(tmp_path: Path) -> 
         assert most_at_once(mine, pd.Series(1, mine.index)) == 1
 
 
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "easy-sjbf", "conservative"])
+@pytest.mark.parametrize("machine", [["--hosts", "64"], ["-p", ROOT / "platforms" / "nodes64.toml"]])
+def test_a_limit_that_nobody_reaches_changes_nothing(
+    policy: str, machine: list[object], tmp_path: Path
+) -> None:
+    lines = (ROOT / "workloads" / "sample.swf").read_text().splitlines()
+    log = tmp_path / "log.swf"
+    log.write_text("\n".join(lines[:600]) + "\n")
+    run = ["run", "-w", log, *machine, "-e", tmp_path / "out", "-s"]
+    assert call_here([*run, policy])[0] == 0
+    plain = (tmp_path / "out_jobs.csv").read_bytes()
+    assert call_here([*run, f"{USER_LIMIT}:UserLimit({policy})", "-o", "most=1000"])[0] == 0
+    assert (tmp_path / "out_jobs.csv").read_bytes() == plain
+
+
 @pytest.mark.parametrize("policy", ["easy", "conservative"])
 @pytest.mark.parametrize("pure", ["0", "1"])
 def test_a_new_resource_touches_no_file_of_the_package(policy: str, pure: str, tmp_path: Path) -> None:
