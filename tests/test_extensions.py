@@ -162,6 +162,15 @@ def test_a_new_allocator_and_a_new_kind_of_data_touch_one_file_each(small: Path,
     assert files() == before
 
 
+def test_an_allocator_is_not_ignored(small: Path, tmp_path: Path) -> None:
+    words = ["run", "-w", small, "--hosts", "64", "-e", tmp_path / "out", "-o", f"allocator={ALLOCATOR}"]
+    code, _, error = call_here([*words, "-s", "easy", "-o", "selection=spread"])
+    assert code == 1 and "takes the place of the options selection and nodes" in error
+    for option in (f"allocator={ALLOCATOR}", "selection=spread", "nodes=spread"):
+        code, _, error = call_here([*words[:-2], "-s", "slurm", "-o", option])
+        assert code == 1 and "leave out the options selection, nodes and allocator" in error
+
+
 # --- policies, changes and models ----------------------------------------------------------------
 
 

@@ -62,7 +62,7 @@ class Capped(Wrapper):
         """Reject what can never run, then let the policy inside decide."""
         if 0 < self._called_for <= cluster.now:
             cluster.look_again()
-        for arrival, job in cluster.queue._behind(self._last):
+        for arrival, job in cluster.joined_after(self._last):
             self._last = arrival
             watts = self._power.idle + self._power.of_job(job.size)
             if not self._power.could_allow(watts, cluster.now, job.walltime):

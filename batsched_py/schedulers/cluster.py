@@ -309,6 +309,11 @@ class Cluster(Live):
                 RuleBroken("only a policy that says `narrows_the_machine = True` may use them"),
             )
 
+    def joined_after(self, count: int) -> list[tuple[int, Job]]:
+        """The waiting jobs that have joined the queue after so many had, each with how many had with it."""
+        self._check_narrows()
+        return self._ledger.queue._behind(count)
+
     def look_again(self) -> None:
         """Something has changed that waiting jobs may profit from, although no event tells of it."""
         self._check_narrows()

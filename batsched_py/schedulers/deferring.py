@@ -49,7 +49,7 @@ class Deferring(Wrapper):
     def schedule(self, cluster: Cluster) -> None:
         """Let jobs go whose time has come, keep new ones back, and let the policy inside decide."""
         now = cluster.now
-        for arrival, job in cluster.queue._behind(self._last):
+        for arrival, job in cluster.joined_after(self._last):
             self._last = arrival
             start = self._cheapest(job, cluster)
             if start > now + TICK:

@@ -67,6 +67,10 @@ def allocation(
 ) -> tuple[Selection | None, NodeChoiceName | NodeChoice]:
     """Which hosts and which nodes the jobs of a scheduler get, as its options say."""
     if scheduler.allocator:
+        if (scheduler.selection, scheduler.nodes) != ("lowest", "first-fit"):
+            raise InputError(
+                "an allocator takes the place of the options selection and nodes; leave them out"
+            )
         return allocating(scheduler.allocator, machine)
     return selection(scheduler.selection, machine, scheduler.selection_seed), scheduler.nodes
 

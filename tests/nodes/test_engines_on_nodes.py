@@ -28,7 +28,8 @@ def compare(seed: int, folder: Path, nb_jobs: int = 40) -> None:
     workload = as_workload(random_jobs(random, nb_jobs), len(platform.hosts))
 
     def decided(engine: str) -> list[bytes]:
-        process = DecisionProcess(SCHEDULERS.create(policy, {"nodes": choice}))
+        options = {} if policy == "slurm" else {"nodes": choice}
+        process = DecisionProcess(SCHEDULERS.create(policy, options))
         return run(engine, Setup(platform, [workload]), process, str(folder / engine))
 
     by_python, by_native = on_both(decided)

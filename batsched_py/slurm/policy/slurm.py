@@ -83,6 +83,11 @@ class Slurm(Scheduler):
                 "scheduler 'slurm': it knows the reservations of its configuration, and no closures; write "
                 "them there, and leave out --closures"
             )
+        if self.allocator or (self.selection, self.nodes) != (Scheduler.selection, Scheduler.nodes):
+            raise PolicyError(
+                "scheduler 'slurm': its configuration says which nodes and cores a job gets; leave out the "
+                "options selection, nodes and allocator"
+            )
         self._configuration = self.configuration()
         self._setup = Setup(self._configuration, cluster.machines)
         self._state = self._setup.state(cluster.can_requeue)
