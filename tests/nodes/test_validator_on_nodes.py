@@ -209,7 +209,8 @@ def clean(seed: int, policy: str, choice: Any) -> None:
     nodes, licences = random_machine(random)
     platform = as_platform(nodes, licences)
     workload = as_workload(random_jobs(random, 25), len(platform.hosts))
-    schedule = schedule_of(SCHEDULERS.create(policy, {"nodes": choice}), workload, platform)
+    options = {} if policy == "slurm" else {"nodes": choice}
+    schedule = schedule_of(SCHEDULERS.create(policy, options), workload, platform)
     facts = Facts(machine=platform.as_protocol()[0], nodes=choice)
     promise = policy if policy in get_args(Policy) else None
     assert validate(schedule, len(platform.hosts), [workload], promise, facts) == []
