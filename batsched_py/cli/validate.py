@@ -48,6 +48,7 @@ With -w      lost, invented, workload
              profile     jobs ran as long as their profiles say, and those stopped by their
                          walltimes needed longer; not of jobs that communicate or wait for
                          messages, and of jobs that compute with --hosts or -p only
+                         (and with the --speed of the simulation)
              dependency  no job starts before what it waits for has happened
              array       no array runs more tasks at once than it may
              sizes       a moldable job has one of the sizes that it gives
@@ -105,6 +106,7 @@ Examples:
     type=NAME,
 )
 @option("--hosts N", "The number of hosts it was made on.", type=int)
+@setting_options(Machine, "speed")
 @option(
     "--policy",
     "Check what this policy promises as well; easy and conservative need --hosts or -p.",
@@ -139,6 +141,7 @@ def validate_command(
     workloads: Workloads,
     platform_file: str | None,
     hosts: int | None,
+    speed: float,
     policy: Policy | None,
     power_cap: str | None,
     closures: str | None,
@@ -161,7 +164,7 @@ def validate_command(
     jobs = read_workloads(workloads, words=words_of(Machine(file=platform_file)))
     schedule, facts = read_schedule(schedule_file), Facts()
     if platform_file is not None or hosts is not None:
-        platform = read_machine(Machine(file=platform_file, hosts=hosts), jobs)
+        platform = read_machine(Machine(file=platform_file, hosts=hosts, speed=speed), jobs)
         machine = platform.as_protocol()[0]
         hosts = len(machine)
         facts = Facts(

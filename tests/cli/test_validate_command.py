@@ -7,6 +7,7 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from batsched_py.cli.main import batsched_py
+from tests.processes import call_here
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 FCFS = GOLDEN / "rigid200_fcfs"
@@ -58,3 +59,14 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
         assert result.exit_code == 1
         assert len(result.stderr.splitlines()) == 1
         assert message in result.stderr
+
+
+def test_that_hosts_of_another_speed_are_told(tmp_path: Path) -> None:
+    log = Path(__file__).parents[2] / "workloads" / "sample.swf"
+    machine = ["-w", log, "--hosts", "64"]
+    run = ["run", *machine, "--speed", "0.5", "-s", "fcfs", "-e", tmp_path / "out"]
+    assert call_here(run)[0] == 0
+    words = ["validate", tmp_path / "out_jobs.csv", *machine]
+    assert call_here([*words, "--speed", "0.5"])[:2] == (0, f"{words[1]}: 3000 jobs, no violation\n")
+    code, printed, _ = call_here(words)
+    assert code == 1 and "profile: " in printed
