@@ -1,4 +1,4 @@
-// What is free on nodes, what jobs ask of them, and what they take (specification: batsched_py/ledger/nodes).
+// What is free on nodes, what jobs ask of them, and what they take (specification: batsched_py/ledger/nodes.py and free_nodes.py).
 #pragma once
 #include <cstddef>
 #include <cstdint>

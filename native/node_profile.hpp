@@ -1,4 +1,4 @@
-// What will be free on a machine of nodes, and when (specification: batsched_py/ledger/free_nodes.py).
+// What will be free on a machine of nodes, and when (specification: batsched_py/ledger/node_profile.py).
 #pragma once
 #include <map>
 

@@ -1,4 +1,4 @@
-// Machines of nodes: what is free on each, and where jobs go (specification: batsched_py/ledger/nodes).
+// Machines of nodes: what is free on each, and where jobs go (specification: batsched_py/ledger/nodes.py and free_nodes.py).
 #pragma once
 #include <deque>
 #include <numeric>

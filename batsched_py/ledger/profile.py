@@ -1,7 +1,7 @@
 """What will be free, and when: the availability profile, a reservation, and the plan of all reservations.
 
 The classes with ``Host`` in their names are for one pool of hosts, where what is free is a number. Those for
-nodes are in :mod:`batsched_py.ledger.free_nodes`. A plan, and the search for a reservation, know neither.
+nodes are in :mod:`batsched_py.ledger.node_profile`. A plan, and the search for a reservation, know neither.
 """
 
 from __future__ import annotations
