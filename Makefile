@@ -12,7 +12,7 @@ BIN := .venv/bin
 CORE := hatch_build.py $(wildcard native/*.hpp native/binding/*)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help docs demo dist-check test test-slow lint bench fuzz clean
+.PHONY: help docs demo dist-check test test-slow test-lowest lint bench fuzz kills mutants clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -30,6 +30,9 @@ test: .venv/dev.stamp .venv5/peers.stamp  ## run all tests but the slow ones
 test-slow: .venv/dev.stamp  ## run the slow tests, and those of properties with more examples
 	$(BIN)/python -m pytest -q -m slow -n 2 --dist worksteal
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -m 'hypothesis and not slow' -n 2 --dist worksteal
+
+test-lowest: .venv-lowest/dev.stamp  ## run the tests with the lowest version of all that pyproject.toml allows
+	.venv-lowest/bin/python -m pytest -q -n 2 --dist worksteal $(LOWEST_TESTS)
 
 lint: .venv/dev.stamp  ## ruff and mypy
 	$(BIN)/ruff check .
@@ -50,14 +53,23 @@ SEED ?= 1
 fuzz: .venv/dev.stamp  ## look for crashes: SECONDS=60 SEED=1
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
 
+# How often, and from which seed on: make kills KILLS=500 SEED=7
+KILLS ?= 100
+kills: .venv/dev.stamp  ## stop commands at random moments and look for leftovers: KILLS=100 SEED=1
+	$(BIN)/python -m tests.kills --kills $(KILLS) --seed $(SEED)
+
+# In some areas only, with another seed or more of them: make mutants MUTANTS='--area models --faults 40'
+mutants: .venv/dev.stamp  ## put small faults into the code and see whether the tests notice: MUTANTS='--area users'
+	$(BIN)/python -m tests.mutants $(MUTANTS)
+
 dist-check: .venv/dev.stamp  ## build wheels and sources, install them alone with each Python at hand, quick start
 	$(BIN)/python .ci/dist_check.py
 
 clean:  ## remove all that was made
-	rm -rf .venv .venv5 out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv5 .venv-lowest out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
-	@test -n "$(PYTHON)" || { echo "no working Python >= 3.11 found; try: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "no working Python >= 3.11 with venv found; try: make PYTHON=/path/to/python3.11, or on Debian: apt install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 
 .venv/core.stamp: pyproject.toml $(CORE) | $(BIN)/python
@@ -68,6 +80,14 @@ $(BIN)/python:
 	$(PIP) -e '.[dev]'
 	$(PIP) --no-deps -r tests/interop/requirements.txt
 	@touch $@ .venv/core.stamp
+
+.venv-lowest/dev.stamp: pyproject.toml .ci/lowest.py tests/interop/requirements.txt $(CORE) | $(BIN)/python
+	rm -rf .venv-lowest
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python .ci/lowest.py > .venv-lowest/lowest.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-lowest/lowest.txt -e '.[dev]'
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/interop/requirements.txt
+	@touch $@
 
 .venv5/peers.stamp: pyproject.toml tests/interop/requirements5.txt $(CORE)
 	@mkdir -p .venv5

@@ -15,7 +15,7 @@ between them point one way.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from batsched_py.api.log import Log, calibrate, generate, read_log
+    from batsched_py.api.log import Log, calibrate, generate, read_log, saturation
     from batsched_py.api.plan import Campaign, Plan
     from batsched_py.api.result import Result
     from batsched_py.api.simulate import simulate
@@ -39,6 +39,7 @@ __all__ = [
     "calibrate",
     "generate",
     "read_log",
+    "saturation",
     "simulate",
 ]
 
@@ -56,6 +57,7 @@ _HOMES = {
     "calibrate": "api.log",
     "generate": "api.log",
     "read_log": "api.log",
+    "saturation": "api.log",
     "simulate": "api.simulate",
 }
 

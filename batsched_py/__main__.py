@@ -1,6 +1,19 @@
 """``python -m batsched_py`` is the command ``batsched-py``."""
 
-from batsched_py.cli.main import main
+import signal
+
+
+def main() -> None:
+    """Load the command line and run it; Ctrl-C while it is being loaded ends it without a word."""
+    hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if hears:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from batsched_py.cli.main import main
+
+    if hears:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    main()
+
 
 if __name__ == "__main__":
     main()

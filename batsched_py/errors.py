@@ -4,6 +4,10 @@ Everything a user can do wrong ends in a subclass of :class:`BatschedError`, who
 that says what is wrong, where, and what to do. Anything else that is raised is a bug of ours.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+
 
 class BatschedError(Exception):
     """Base of all errors that speak to the user."""
@@ -39,3 +43,15 @@ class PeerVanished(BatschedError):
 
 class RunsFailed(BatschedError):
     """Some runs of a campaign failed; the others are done."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The names that one may stand for by mistake, in brackets; nothing if none is like it.
+
+    >>> did_you_mean("eazy", ["easy", "fcfs"])
+    " (did you mean 'easy'?)"
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, n=2)
+    return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""

@@ -13,8 +13,12 @@ from types import ModuleType
 PURE = "BATSCHED_PY_PURE"
 
 
+def _is_turned_off() -> bool:
+    return os.environ.get(PURE, "0") not in ("", "0")
+
+
 def _load() -> ModuleType | None:
-    if os.environ.get(PURE, "0") not in ("", "0"):
+    if _is_turned_off():
         return None
     try:
         return import_module("batsched_py._native")
@@ -27,5 +31,9 @@ library = _load()
 
 
 def describe() -> str:
-    """Which engine runs simulations that both can run."""
-    return "Python engine" if library is None else "native engine"
+    """Which engine runs simulations that both can run, and why it is not the native one."""
+    if library is not None:
+        return "native engine"
+    if _is_turned_off():
+        return f"Python engine: {PURE} turns the native one off"
+    return "Python engine: the native one was not built, which needs a C++ compiler"

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origi
 import msgspec
 
 from batsched_py.blame import take_part
-from batsched_py.errors import BatschedError, InputError
+from batsched_py.errors import BatschedError, InputError, did_you_mean
 from batsched_py.trust import NotTrusted, check_code
 
 #: What the name of a scheduler begins with if it is PyBatsim's, of which registries know nothing.
@@ -57,7 +57,10 @@ class Registry(Generic[Plugin]):
         found = self._in_its_module(name) or self._in_any_module(name) or self._installed(name).get(name)
         if found is None:
             known = f"known are {', '.join(self.all())}, or" if self.all() else "none is installed;"
-            raise InputError(f"there is no {self.kind} {name!r}; {known} give path/to/file.py:ClassName")
+            meant = did_you_mean(name, self.all())
+            raise InputError(
+                f"there is no {self.kind} {name!r}{meant}; {known} give path/to/file.py:ClassName"
+            )
         return found
 
     def knows(self, cls: type[Plugin]) -> bool:
@@ -75,7 +78,8 @@ class Registry(Generic[Plugin]):
         for key in options:
             if key not in fields:
                 known = f"it knows {', '.join(fields)}" if fields else "it has none"
-                raise InputError(f"{self.kind} {name!r} has no option {key!r}; {known}")
+                meant = did_you_mean(key, fields)
+                raise InputError(f"{self.kind} {name!r} has no option {key!r}{meant}; {known}")
         try:
             return msgspec.convert(dict(options), cls, strict=False) if fields else cls()
         except msgspec.ValidationError as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import campaign, line, network, nodes, policies, startup, wire, workloads, year  # noqa: E402
+from benchmarks import campaign, line, network, nodes, policies, startup, targets, wire, workloads, year  # noqa: E402
 
 LOGS = ROOT.parent / "shared" / "logs"
 KTH = LOGS / "KTH-SP2-1996-2.1-cln.swf.gz"
@@ -45,6 +45,8 @@ def main() -> None:
     campaign.main()
     print()
     year.main()
+    print("\nWhat was asked of the speed:")
+    targets.main()
 
 
 if __name__ == "__main__":

@@ -41,8 +41,11 @@ memory = "256 GB"
 gpu = 4
 """
 
-#: AccaSim's own example: 120 nodes of 4 cores and 1 GB, and the log of that machine.
-SETH: Final = '{"groups": {"g0": {"core": 4, "mem": 1048576}}, "resources": {"g0": 120}}'
+#: AccaSim's own example: 120 nodes of 4 cores and 1 GB, two cores for each processor of that machine's log.
+SETH: Final = (
+    '{"equivalence": {"processor": {"core": 2}}, "groups": {"g0": {"core": 4, "mem": 1000000}}, '
+    '"resources": {"g0": 120}}'
+)
 HPC2N: Final = ROOT.parent / "shared" / "logs" / "HPC2N-2002-2.2-cln.swf.gz"
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from batsched_py.analysis.log_page import write_log_page
 from batsched_py.workload.description import describe
-from batsched_py.workload.description.jobs import characterised
+from batsched_py.workload.description.jobs import jobs_that_ran
 from batsched_py.workload.models.lublin import Lublin
 from batsched_py.workload.models.realistic import Realistic
 from batsched_py.workload.sources import read_log, write_log
@@ -32,7 +32,7 @@ def main(path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         log = timed(f"{path.name}: read", lambda: read_log(path))
         timed("described with its page", lambda: write_log_page(f"{folder}/page.html", describe(log)))
-        jobs = len(characterised(log))
+        jobs = len(jobs_that_ran(log))
         model = timed(f"realistic: {jobs:,} jobs fitted", lambda: Realistic().fit(log))
         timed(f"realistic: {jobs:,} jobs generated", lambda: model.generate(jobs, seed=1))
         timed("realistic: 1,000,000 jobs generated", lambda: model.generate(MILLION, seed=1))

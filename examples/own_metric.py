@@ -1,22 +1,22 @@
 """Metrics of your own, for the plan of a campaign or for one schedule:
 
-metrics = ["mean_waiting_time", "own_metric.py:P99", "own_metric.py:LongWaits"]     # in a plan
-batsched-py metrics out_jobs.csv --by class --metric examples/own_metric.py:P99     # on the command line
+metrics = ["mean_waiting_time", "own_metric.py:P90", "own_metric.py:LongWaits"]     # in a plan
+batsched-py metrics out_jobs.csv --by class --metric examples/own_metric.py:P90     # on the command line
 """
 
 from batsched_py.analysis.outcome import Outcome
 from batsched_py.analysis.own_metrics import OwnMetric
 
 
-class P99(OwnMetric):
-    """The wait that 99 % of the jobs do not exceed."""
+class P90(OwnMetric):
+    """The wait that 90 % of the jobs do not exceed."""
 
-    name = "p99_waiting_time"
+    name = "p90_waiting_time"
     unit = "s"
 
     def measure(self, outcome: Outcome) -> float | None:
         """A quantile of a column of jobs.csv, over the jobs that were executed."""
-        return outcome.executed["waiting_time"].quantile(0.99)
+        return outcome.executed["waiting_time"].quantile(0.9)
 
 
 class LongWaits(OwnMetric):

@@ -1,4 +1,4 @@
-// Sets of hosts as intervals, what jobs ask for, and the free hosts (specification: batsched_py/ledger/free.py).
+// Sets of hosts as intervals, and what jobs ask for.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -46,9 +46,10 @@ struct Request {
     bool operator==(const Request&) const = default;
 };
 
-class FreeHosts {
+// The free hosts of a machine. What taking and giving costs depends on the number of intervals, not of hosts.
+class HostPool {
 public:
-    explicit FreeHosts(int64_t hosts) : count_{hosts} {
+    explicit HostPool(int64_t hosts) : count_{hosts} {
         if (hosts) runs_.push_back({0, hosts - 1});
     }
 

@@ -2,12 +2,18 @@
 #pragma once
 #include <cmath>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "hosts.hpp"
 
 namespace batsched {
+
+// A decision that Batsim would not accept.
+struct RuleBroken : std::runtime_error {
+    using runtime_error::runtime_error;
+};
 
 // Something outside this library that belongs to a job, such as the object by which a caller knows it.
 class Handle {
@@ -140,6 +146,11 @@ struct Job {
         told_walltime = to_tick(walltime);
     }
     bool is_over() const { return state > State::kRunning; }
+
+    // If it is started now, it goes to no certain place.
+    void forget_place() {
+        if (state == State::kWaiting) placement = nullptr;
+    }
 };
 
 JobPtr::JobPtr(Job* job) : job_(job) {

@@ -2,12 +2,61 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 #include <optional>
 
 #include "job.hpp"
 
 namespace batsched {
+
+// Numbers in four bytes each, as long as all of them are whole and small (specification: batsched_py/workload/columns.py).
+template <class Wide>
+class Column {
+public:
+    void push_back(Wide value) {
+        if (!is_wide_ && !is_small(value)) {
+            for (size_t place = 0; place < small_.size(); ++place) wide_.push_back((*this)[place]);
+            small_ = {};
+            is_wide_ = true;
+        }
+        if (is_wide_) {
+            wide_.push_back(value);
+        } else {
+            small_.push_back(is_infinite(value) ? kInfinite : static_cast<int32_t>(value));
+        }
+    }
+
+    Wide operator[](size_t place) const {
+        if (is_wide_) return wide_[place];
+        return small_[place] == kInfinite ? kEndless : static_cast<Wide>(small_[place]);
+    }
+
+    size_t size() const { return is_wide_ ? wide_.size() : small_.size(); }
+
+    // A column that has other values in these places, one after the other.
+    template <class Value>
+    static Column of(const std::vector<uint32_t>& places, Value value) {
+        Column made;
+        for (uint32_t place : places) made.push_back(value(place));
+        return made;
+    }
+
+private:
+    static constexpr int32_t kInfinite = INT32_MIN;
+    static constexpr Wide kEndless =
+        std::numeric_limits<Wide>::has_infinity ? std::numeric_limits<Wide>::infinity() : Wide(kInfinite);
+
+    bool is_wide_ = false;
+    std::vector<int32_t> small_;
+    std::vector<Wide> wide_;
+
+    static bool is_infinite(Wide value) { return value == kEndless; }
+    static bool is_small(Wide value) {
+        if (is_infinite(value)) return true;
+        return value > Wide(INT32_MIN) && value <= Wide(INT32_MAX) && static_cast<Wide>(static_cast<int32_t>(value)) == value;
+    }
+};
 
 // Jobs in the order of their submission. Those of a log in the Standard Workload Format have numbers and run times;
 // others have names and profiles.
@@ -16,7 +65,46 @@ public:
     struct Record {
         double submission, walltime, finish, run_time;
         int64_t number, size;
-        uint32_t extra, profile;
+        uint32_t extra;
+    };
+
+    // All records, of which only the columns are kept: a log may have millions.
+    class Records {
+    public:
+        Column<double> submission, walltime, finish, run_time;
+        Column<int64_t> number, hosts;
+        std::vector<uint32_t> extra;
+
+        size_t size() const { return extra.size(); }
+        Record operator[](size_t place) const {
+            return {submission[place], walltime[place], finish[place], run_time[place],
+                    number[place],     hosts[place],    extra[place]};
+        }
+        void push_back(const Record& record) {
+            submission.push_back(record.submission);
+            walltime.push_back(record.walltime);
+            finish.push_back(record.finish);
+            run_time.push_back(record.run_time);
+            number.push_back(record.number);
+            hosts.push_back(record.size);
+            extra.push_back(record.extra);
+        }
+
+        // Keeps the records in these places, in this order.
+        void pick(const std::vector<uint32_t>& places) {
+            pick(submission, places), pick(walltime, places), pick(finish, places), pick(run_time, places);
+            pick(number, places), pick(hosts, places);
+            std::vector<uint32_t> kept;
+            kept.reserve(places.size());
+            for (uint32_t place : places) kept.push_back(extra[place]);
+            extra = std::move(kept);
+        }
+
+    private:
+        template <class Wide>
+        static void pick(Column<Wide>& column, const std::vector<uint32_t>& places) {
+            column = Column<Wide>::of(places, [&](uint32_t place) { return column[place]; });
+        }
     };
 
     // User, group, executable, queue and partition; -1 where the log says nothing.
@@ -24,10 +112,11 @@ public:
 
     std::string workload;
     double speed = 1;  // of the hosts the log was recorded on, in flop/s
-    std::vector<Record> records;
+    Records records;
     std::vector<Extra> extras;
-    std::vector<std::string> names;  // of jobs that have no numbers
-    std::vector<Profile> profiles;   // of jobs that have no run times
+    std::vector<std::string> names;     // of jobs that have no numbers
+    std::vector<Profile> profiles;      // of jobs that have no run times
+    std::vector<uint32_t> profile_of;   // by job
     std::vector<std::optional<std::string>> users;     // by extra
     mutable std::vector<Handle> extra_objects;  // what stands for each extra outside
 
@@ -40,7 +129,7 @@ public:
     std::string id(size_t place) const {
         std::string id = workload + "!";
         if (names.empty()) {
-            append_integer(id, records[place].number);
+            append_integer(id, records.number[place]);
         } else {
             id += names[place];
         }
@@ -48,13 +137,13 @@ public:
     }
 
     Profile profile(size_t place) const {
-        const Record& record = records[place];
-        if (!profiles.empty()) return profiles[record.profile];
-        return {"run_" + spelled(record.run_time), record.run_time * speed};
+        if (!profiles.empty()) return profiles[profile_of[place]];
+        double run_time = records.run_time[place];
+        return {"run_" + spelled(run_time), run_time * speed};
     }
 
     JobPtr job(size_t place) const {
-        const Record& record = records[place];
+        Record record = records[place];
         JobPtr job(new Job);
         job->id = id(place);
         job->submission = record.submission;
@@ -71,7 +160,8 @@ public:
         std::vector<uint32_t> order(size());
         std::iota(order.begin(), order.end(), 0U);
         for (auto begin = order.begin(), end = begin; begin != order.end(); begin = end) {
-            while (end != order.end() && records[*end].submission == records[*begin].submission) ++end;
+            double time = records.submission[*begin];
+            while (end != order.end() && records.submission[*end] == time) ++end;
             if (end - begin < 2) continue;
             std::vector<std::pair<std::string, uint32_t>> named;
             for (auto place = begin; place != end; ++place) named.push_back({id(*place), *place});
@@ -98,15 +188,15 @@ public:
             group[extra] = static_cast<uint32_t>(found.size());
         }
         for (uint32_t place = 0; place < records.size(); ++place) {
-            if (uint32_t number = group[records[place].extra]) found[number - 1].second.push_back(place);
+            if (uint32_t number = group[records.extra[place]]) found[number - 1].second.push_back(place);
         }
         std::erase_if(found, [](const auto& one) { return one.second.empty(); });
         return found;
     }
 
     bool has_jobs_without_user() const {
-        return std::any_of(records.begin(), records.end(),
-                           [this](const Record& record) { return !users[record.extra]; });
+        return std::any_of(records.extra.begin(), records.extra.end(),
+                           [this](uint32_t extra) { return !users[extra]; });
     }
 };
 

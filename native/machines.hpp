@@ -59,7 +59,7 @@ private:
 
     // Keeps of each host the last change only.
     void forget() {
-        FreeHosts unseen(count);
+        HostPool unseen(count);
         std::vector<std::pair<double, Runs>> kept;
         for (auto change = changes_.rbegin(); change != changes_.rend() && unseen.available().hosts; ++change) {
             Runs fresh = unseen.overlap(hosts_of(*change));

@@ -1,4 +1,4 @@
-// Machines of nodes: what is free on each, and where jobs go (specification: batsched_py/ledger/nodes.py and free_nodes.py).
+// The nodes of a machine: what jobs ask of them, and where jobs go (specification: batsched_py/ledger/nodes.py).
 #pragma once
 #include <deque>
 #include <numeric>
@@ -14,19 +14,20 @@ class Nodes {
 public:
     enum class Choice { kFirstFit, kBestFit, kWorstFit, kConsolidate, kSpread, kDominantResource, kFewestSwitches };
 
-    FreeAmounts free;
-    bool are_hosts = false;  // whether they are equal, with one core each and nothing else: any of them will do
+    FreeAmounts has;         // if no job runs
+    const bool are_hosts;    // whether they are equal, with one core each and nothing else: any of them will do
 
-    Nodes(size_t columns, FreeAmounts has, std::vector<int64_t> firsts, std::vector<size_t> switches, Choice choice)
-        : free(has), columns_(columns), count_(firsts.size()), has_(std::move(has)), firsts_(std::move(firsts)),
-          switches_(std::move(switches)), choice_(choice) {
-        int64_t most = *std::max_element(has_.nodes.begin(), has_.nodes.begin() + static_cast<ptrdiff_t>(count_));
-        free.by_cores.resize(static_cast<size_t>(most) + 1);
-        for (size_t node = 0; node < count_; ++node) ++free.by_cores[static_cast<size_t>(at(has_.nodes, node, kCores))];
+    Nodes(size_t columns, FreeAmounts amounts, std::vector<int64_t> firsts, std::vector<size_t> switches, Choice choice,
+          bool are_hosts)
+        : has(std::move(amounts)), are_hosts(are_hosts), columns_(columns), count_(firsts.size()),
+          firsts_(std::move(firsts)), switches_(std::move(switches)), choice_(choice) {
+        int64_t most = *std::max_element(has.nodes.begin(), has.nodes.begin() + static_cast<ptrdiff_t>(count_));
+        has.by_cores.resize(static_cast<size_t>(most) + 1);
+        for (size_t node = 0; node < count_; ++node) ++has.by_cores[static_cast<size_t>(has.nodes[node])];
     }
 
     int32_t add(Demand demand) {
-        demand.could_be_granted = fits(demand, has_);
+        demand.could_be_granted = fits(demand, has);
         for (size_t column = 0; column < columns_; ++column) {
             demand.least.push_back(demand.tasks * demand.per_task[column] + demand.least_nodes * demand.per_node[column]);
         }
@@ -35,7 +36,6 @@ public:
             for (size_t node : nodes) demand.may_use[node] = true;
         }
         demands_.push_back(std::move(demand));
-        unfit_since_.push_back(-1);
         return static_cast<int32_t>(demands_.size() - 1);
     }
 
@@ -43,19 +43,7 @@ public:
     size_t columns() const { return columns_; }
     const Demand& demand(const Request& request) const { return demands_[static_cast<size_t>(request.demand)]; }
 
-    bool could_grant(const Request& request) const { return demand(request).could_be_granted; }
-
-    // Whether it is known that what a job asks for is not free: it was not, and nothing has become free since.
-    bool is_unfit(const Request& request) const { return unfit_since_[static_cast<size_t>(request.demand)] == nb_given_; }
-
-    // Whether all that a job asks for is free now.
-    bool fits(const Request& request) {
-        if (is_unfit(request)) return false;
-        if (fits(demand(request), free)) return true;
-        note_unfit(request);
-        return false;
-    }
-
+    // Whether all that a job asks for is free.
     bool fits(const Demand& demand, const FreeAmounts& amounts) const {
         if (!has_licences(demand, amounts) || !has_cores(demand, amounts)) return false;
         for (const auto& nodes : demand.alternatives) {
@@ -95,14 +83,6 @@ public:
         return std::accumulate(begin, end, int64_t{0});
     }
 
-    // Where a job goes now, if what it asks for is free.
-    std::optional<Placement> place(const Request& request) {
-        if (is_unfit(request)) return std::nullopt;
-        std::optional<Placement> found = place(demand(request), free);
-        if (!found) note_unfit(request);
-        return found;
-    }
-
     // Where a job goes if so much is free.
     std::optional<Placement> place(const Demand& demand, const FreeAmounts& amounts) const {
         if (!has_licences(demand, amounts) || !has_cores(demand, amounts)) return std::nullopt;
@@ -114,48 +94,19 @@ public:
         return std::nullopt;
     }
 
-    // --- jobs that take and leave their places -------------------------------------------------------------------
-
-    // If a job is started now, it goes to this place.
-    void choose(Job& job, Placement placement) const { job.placement = made(std::move(placement)); }
-
-    // A place on these nodes.
-    std::shared_ptr<const Placement> made(Placement placement) const {
-        placement.owner = this;
-        return std::make_shared<Placement>(std::move(placement));
-    }
-    static void forget(Job& job) {
-        if (job.state == State::kWaiting) job.placement = nullptr;
-    }
-
-    bool fits(const Job& job) {
-        if (!job.placement) return fits(job.request);
-        if (!has_licences(demand(job.request), free)) return false;
-        const Placement& placement = *job.placement;
+    // A place on these nodes, if it is free.
+    bool is_free(const Placement& placement, const FreeAmounts& amounts) const {
         for (size_t row = 0; row < placement.nodes.size(); ++row) {
             for (size_t column = 0; column < columns_; ++column) {
-                if (at(free.nodes, placement.nodes[row], column) < placement.taken[row * columns_ + column]) return false;
+                int64_t taken = placement.taken[row * columns_ + column];
+                if (at(amounts.nodes, placement.nodes[row], column) < taken) return false;
             }
         }
         return true;
     }
 
-    // The hosts of a job that fits, the ones with the lowest numbers in each node; it takes its place now.
-    Runs start(Job& job, const FreeHosts& hosts) {
-        const Demand& asked = demand(job.request);
-        if (!job.placement) choose(job, *place(asked, free));
-        const Placement& placement = *job.placement;
-        Runs runs;
-        for (size_t row = 0; row < placement.nodes.size(); ++row) {
-            hosts.append_lowest(runs, hosts_of(placement.nodes[row]), placement.tasks[row] * asked.cores);
-        }
-        take(free, placement, asked);
-        return runs;
-    }
-
-    // A job takes its place on hosts that its caller has chosen; why it cannot, if there is a reason.
-    std::string start_on(Job& job, const Runs& hosts) {
-        const Demand& asked = demand(job.request);
+    // The place that hosts mean, if it suits a job and is free; else a rule is broken.
+    Placement placed_on(const Runs& hosts, const Demand& asked, const FreeAmounts& amounts) const {
         std::string text;
         append_hosts(text, hosts);
         Placement placement;
@@ -173,53 +124,40 @@ public:
         }
         for (int64_t& tasks : placement.tasks) {
             if (tasks % asked.cores) {
-                return "tasks of " + std::to_string(asked.cores) + " cores do not fill their hosts " + text + ", node by node";
+                throw RuleBroken("tasks of " + std::to_string(asked.cores) + " cores do not fill their hosts " + text +
+                                 ", node by node");
             }
             tasks /= asked.cores;
         }
         if (std::none_of(asked.alternatives.begin(), asked.alternatives.end(), [&](const auto& nodes) {
                 return std::includes(nodes.begin(), nodes.end(), placement.nodes.begin(), placement.nodes.end());
             })) {
-            return "hosts " + text + " are not all on nodes that the job may run on";
+            throw RuleBroken("hosts " + text + " are not all on nodes that the job may run on");
         }
         auto count = static_cast<int64_t>(placement.nodes.size());
         if (count < asked.least_nodes || count > asked.most_nodes) {
-            return "hosts " + text + " are on " + std::to_string(count) + " nodes, which the job does not ask for";
+            throw RuleBroken("hosts " + text + " are on " + std::to_string(count) + " nodes, which the job does not ask for");
         }
         for (size_t row = 0; row < placement.nodes.size(); ++row) {
-            if (placement.tasks[row] > capacity(asked, placement.nodes[row], free)) {
-                return "the nodes of hosts " + text + " do not have free what the job asks for";
+            if (placement.tasks[row] > capacity(asked, placement.nodes[row], amounts)) {
+                throw RuleBroken("the nodes of hosts " + text + " do not have free what the job asks for");
             }
         }
-        if (!has_licences(asked, free)) return "the licences that the job asks for are not free";
-        fill_rows(asked, placement, free);
-        take(free, placement, asked);
-        choose(job, std::move(placement));
-        return "";
+        if (!has_licences(asked, amounts)) throw RuleBroken("the licences that the job asks for are not free");
+        fill_rows(asked, placement, amounts);
+        return placement;
     }
 
-    // The hosts that nobody may use while an exclusive job runs that has just taken its own.
-    Runs block(const Job& job, const FreeHosts& hosts) {
-        Runs blocked;
-        if (demand(job.request).exclusive) {
-            for (size_t node : job.placement->nodes) {
-                for (const Run& run : hosts.overlap({hosts_of(node)})) blocked.push_back(run);
-            }
-            blocked_[&job] = blocked;
-        }
-        return blocked;
-    }
-
-    // A job has left its place; these hosts may be used again, too.
-    Runs end(Job& job) {
-        give(free, *std::exchange(job.placement, nullptr), demand(job.request));
-        ++nb_given_;
-        auto blocked = blocked_.extract(&job);
-        return blocked ? std::move(blocked.mapped()) : Runs();
+    // To be kept by jobs.
+    std::shared_ptr<const Placement> made(Placement placement) const {
+        placement.owner = this;
+        return std::make_shared<Placement>(std::move(placement));
     }
 
     // Whether a job, which may be of another simulation, has a place here.
     bool has_placed(const Job& job) const { return job.placement && job.placement->owner == this; }
+
+    Run hosts_of(size_t node) const { return {firsts_[node], firsts_[node] + at(has.nodes, node, kCores) - 1}; }
 
     int64_t nb_cores(const FreeAmounts& amounts) const {
         return std::accumulate(amounts.nodes.begin(), amounts.nodes.begin() + static_cast<ptrdiff_t>(count_), int64_t{0});
@@ -230,20 +168,12 @@ public:
 
 private:
     size_t columns_, count_;
-    const FreeAmounts has_;
     std::vector<int64_t> firsts_;   // the first host of each node
     std::vector<size_t> switches_;  // the number of the switch of each node
     Choice choice_;
     std::deque<Demand> demands_;
-    std::vector<int64_t> unfit_since_;  // for each demand: how often something had become free when it last did not fit
-    int64_t nb_given_ = 0;
-    std::unordered_map<const Job*, Runs> blocked_;  // the hosts that running jobs keep others from
-
-    void note_unfit(const Request& request) { unfit_since_[static_cast<size_t>(request.demand)] = nb_given_; }
 
     int64_t at(const Amounts& amounts, size_t node, size_t column) const { return amounts[column * count_ + node]; }
-
-    Run hosts_of(size_t node) const { return {firsts_[node], firsts_[node] + at(has_.nodes, node, kCores) - 1}; }
 
     size_t node_of(int64_t host) const {
         return static_cast<size_t>(std::upper_bound(firsts_.begin(), firsts_.end(), host) - firsts_.begin()) - 1;
@@ -446,7 +376,7 @@ private:
     }
 
     double share_of(int64_t amount, size_t node, size_t column) const {
-        return static_cast<double>(amount) / static_cast<double>(std::max<int64_t>(at(has_.nodes, node, column), 1));
+        return static_cast<double>(amount) / static_cast<double>(std::max<int64_t>(at(has.nodes, node, column), 1));
     }
 };
 

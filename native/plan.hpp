@@ -5,9 +5,22 @@
 
 namespace batsched {
 
+// A plan of any kind of machine.
+class AnyPlan {
+public:
+    virtual ~AnyPlan() = default;
+    virtual void job_ended(const Job& job, double now) = 0;
+    virtual void advance(double now, const Queue& queue) = 0;
+    virtual void move_forward() = 0;
+    virtual void reserve_new(const Queue& queue) = 0;
+    virtual std::vector<JobPtr> due(double now) = 0;
+    virtual void job_started(const Job& job) = 0;
+    virtual std::vector<std::pair<JobPtr, double>> starts() const = 0;  // of all jobs with a reservation
+};
+
 // What is free over time, and where a job goes, is the profile's business.
 template <class Profile>
-class Plan {
+class Plan final : public AnyPlan {
 public:
     explicit Plan(Profile profile) : profile_(std::move(profile)) {}
 
@@ -18,10 +31,14 @@ public:
         double end() const { return start + job->told_walltime; }
     };
 
-    const std::vector<Reservation>& reservations() const { return reserved_; }
+    std::vector<std::pair<JobPtr, double>> starts() const override {
+        std::vector<std::pair<JobPtr, double>> starts;
+        for (const Reservation& one : reserved_) starts.emplace_back(one.job, one.start);
+        return starts;
+    }
 
     // A job has ended: what it leaves of its time is free.
-    void job_ended(const Job& job, double now) {
+    void job_ended(const Job& job, double now) override {
         auto held = profile_.held_by(job);
         if (!held) return;
         auto& [end, place] = *held;
@@ -31,7 +48,7 @@ public:
     }
 
     // Time has passed, and jobs may have left the queue.
-    void advance(double now, const Queue& queue) {
+    void advance(double now, const Queue& queue) override {
         profile_.advance(now);
         if (nb_waiting_before(queue) == reserved_.size()) return;
         std::erase_if(reserved_, [this](const Reservation& one) {
@@ -44,35 +61,35 @@ public:
     // Lets each job in turn have the earliest reservation that all others leave, if jobs have ended. Only where something
     // has become free can it be earlier than before. What a job leaves behind may serve those after it at once, and those
     // before it the next time.
-    void move_forward() {
+    void move_forward() override {
         if (!std::exchange(some_ended_, false)) return;
         double freed_until = std::exchange(freed_until_, 0.0);
-        profile_.begin_moves(freed_until);
+        profile_.begin_moves(reserved_);
         for (Reservation& one : reserved_) {
-            auto found = profile_.earlier(one, freed_until);
-            if (!found) continue;
+            auto start = profile_.earlier(one, freed_until);
+            if (!start) continue;
             freed_until_ = std::max(freed_until_, one.end());
             freed_until = std::max(freed_until, freed_until_);
             profile_.give(one.start, one.end(), one.place);
-            std::tie(one.start, one.place) = std::move(*found);
+            one.start = *start;
+            one.place = profile_.place(*one.job, one.start);
             take(one);
         }
     }
 
     // Gives the jobs that have none a reservation.
-    void reserve_new(const Queue& queue) {
+    void reserve_new(const Queue& queue) override {
         while (JobPtr job = queue.find(last_, INT64_MAX, [](Request, double) { return true; })) {
             last_ = job->arrival;
-            auto found = profile_.earliest(*job);
-            Reservation made{std::move(job), INFINITY, {}};
-            if (found) std::tie(made.start, made.place) = std::move(*found);
+            double start = profile_.earliest(*job);
+            Reservation made{job, start, profile_.place(*job, start)};
             take(made);
             reserved_.push_back(std::move(made));
         }
     }
 
     // The jobs whose time has come; each goes to the place that is reserved for it.
-    std::vector<JobPtr> due(double now) {
+    std::vector<JobPtr> due(double now) override {
         std::vector<JobPtr> jobs;
         if (next_start_ > now) return jobs;
         next_start_ = INFINITY;
@@ -86,14 +103,12 @@ public:
     }
 
     // A job was started: it has its place instead of a reservation.
-    void job_started(const Job& job) {
+    void job_started(const Job& job) override {
         auto one = std::find_if(reserved_.begin(), reserved_.end(),
                                 [&](const Reservation& one) { return one.job.get() == &job; });
-        if (one != reserved_.end()) {
-            profile_.give(one->start, one->end(), one->place);
-            reserved_.erase(one);
-        }
-        profile_.hold(job);
+        if (one == reserved_.end()) return profile_.hold(job);
+        profile_.start(job, *one);
+        reserved_.erase(one);
     }
 
 private:

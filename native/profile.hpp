@@ -1,37 +1,28 @@
 // What is free as a step function of time (specification: batsched_py/ledger/profile.py).
 #pragma once
-#include <algorithm>
+#include <array>
 #include <optional>
 
 #include "amounts.hpp"
 #include "running.hpp"
+#include "steps.hpp"
 
 namespace batsched {
 
-// Free amounts from now on: of one node, of all licences, or of a whole machine. How many kinds of amounts there are is
-// known beforehand, or else told by the first of them.
-template <size_t kKinds = 0>
-class Timeline {
+// Free amounts from now on: of one node, of all licences, or of all nodes together.
+class Timeline : public Steps<double, int64_t> {
 public:
-    Timeline(double now, Amounts free) : width_(free.size()), times_{now}, free_(std::move(free)) {}
+    using Steps::Steps;
 
-    size_t size() const { return times_.size(); }
-    double time(size_t step) const { return times_[step]; }
-    const int64_t* free(size_t step) const { return free_.data() + step * width(); }
-
-    // The step that some time belongs to.
-    size_t at(double time) const {
-        if (size() == 1 || time < times_[1]) return 0;
-        return static_cast<size_t>(std::upper_bound(times_.begin() + 1, times_.end(), time) - times_.begin()) - 1;
-    }
+    const int64_t* free(size_t step) const { return this->row(step); }
 
     // The earliest time from which there is enough for so long, if there is one before some time; else `reserved`. From
     // then on there is enough, because that much is reserved already.
     template <class IsEnough>
     double earlier(double duration, double reserved, double before, IsEnough is_enough) const {
-        double start = times_[0];
+        double start = time(0);
         for (size_t step = 0, count = size(); step < count; ++step) {
-            double end = step + 1 < count ? times_[step + 1] : INFINITY;
+            double end = step + 1 < count ? time(step + 1) : INFINITY;
             if (!is_enough(free(step))) {
                 start = end;
                 if (start >= before || start >= reserved) break;
@@ -42,40 +33,23 @@ public:
         return reserved;
     }
 
-    // How many steps more there are at two times.
-    struct Changed {
-        int at_start = 0, at_end = 0;
-    };
-
     // Adds so many times these amounts between two times.
-    Changed change(double start, double end, const int64_t* more, int64_t factor) {
-        Changed changed;
-        start = std::max(start, times_[0]);
-        if (!(start < end)) return changed;
-        size_t first = split(start, changed.at_start), last = end < INFINITY ? split(end, changed.at_end) : size();
+    void change(double start, double end, const int64_t* more, int64_t factor) {
+        start = std::max(start, time(0));
+        if (!(start < end)) return;
+        size_t first = split(start), last = end < INFINITY ? split(end) : size();
         for (size_t step = first; step < last; ++step) {
-            for (size_t kind = 0; kind < width(); ++kind) free_[step * width() + kind] += factor * more[kind];
+            for (size_t kind = 0; kind < width(); ++kind) this->row(step)[kind] += factor * more[kind];
         }
-        join(last, changed.at_end);
-        join(first, changed.at_start);
-        return changed;
-    }
-
-    // Forgets what was before now.
-    void advance(double now) {
-        auto past = static_cast<ptrdiff_t>(at(now));
-        if (past) {
-            times_.erase(times_.begin(), times_.begin() + past);
-            free_.erase(free_.begin(), free_.begin() + past * static_cast<ptrdiff_t>(width()));
-        }
-        times_[0] = now;
+        join(last);
+        join(first);
     }
 
     // The least of each amount between two times.
     void least(double start, double end, int64_t* least, size_t distance) const {
         size_t step = at(start);
         for (size_t kind = 0; kind < width(); ++kind) least[kind * distance] = free(step)[kind];
-        for (++step; step < size() && times_[step] < end; ++step) {
+        for (++step; step < size() && time(step) < end; ++step) {
             for (size_t kind = 0; kind < width(); ++kind) {
                 least[kind * distance] = std::min(least[kind * distance], free(step)[kind]);
             }
@@ -83,98 +57,265 @@ public:
     }
 
 private:
-    size_t width_;
-    std::vector<double> times_;
-    Amounts free_;  // of each step in turn
-
-    size_t width() const { return kKinds ? kKinds : width_; }
-    auto row(size_t step) { return free_.begin() + static_cast<ptrdiff_t>(step * width()); }
-
     // The step that begins at a time, made if there is none.
-    size_t split(double time, int& nb_more) {
-        auto place = std::lower_bound(times_.begin(), times_.end(), time);
-        auto step = static_cast<size_t>(place - times_.begin());
-        if (place != times_.end() && *place == time) return step;
-        times_.insert(place, time);
-        free_.insert(row(step), width(), 0);
-        std::copy_n(row(step - 1), width(), row(step));
-        ++nb_more;
+    size_t split(double time) {
+        auto place = std::lower_bound(this->times().begin(), this->times().end(), time);
+        auto step = static_cast<size_t>(place - this->times().begin());
+        if (place != this->times().end() && *place == time) return step;
+        this->insert(step, time);
         return step;
     }
 
     // Removes a step if nothing changes when it begins.
-    void join(size_t step, int& nb_more) {
-        if (!step || step >= size() || !std::equal(row(step), row(step + 1), row(step - 1))) return;
-        times_.erase(times_.begin() + static_cast<ptrdiff_t>(step));
-        free_.erase(row(step), row(step + 1));
-        --nb_more;
+    void join(size_t step) {
+        if (!step || step >= size() || !this->is_none(step)) return;
+        this->remove(step);
     }
 };
 
-// How many hosts will be free, and when.
-class AvailabilityProfile : public Timeline<1> {
+constexpr double kTick = 1e-6;  // a job that should have ended already ends so much later than now
+
+// How many hosts will be free, and when. Steps are kept in blocks of a few, each with the least and the most that is free in
+// it: blocks in which there is too little, or enough all the time, are passed over in a search, and a block that is
+// given or taken from as a whole only notes it.
+class AvailabilityProfile {
 public:
     using Place = Request;  // any hosts will do
 
-    AvailabilityProfile(double now, Request free) : Timeline(now, {free.hosts}) {}
+    AvailabilityProfile(double now, Request free) : blocks_(1), heads_(1) { insert({0, 0}, now, free.hosts); }
 
-    AvailabilityProfile(double now, Request free, const Running& running, double tick) : AvailabilityProfile(now, free) {
+    AvailabilityProfile(double now, Request free, const Running& running) : AvailabilityProfile(now, free) {
         for (const Running::Place& place : running.by_end()) {
-            give(std::max(place.expected_end, now + tick), INFINITY, {place.job->nb_hosts});
+            give(std::max(place.expected_end, now + kTick), INFINITY, {place.job->nb_hosts});
         }
     }
 
-    int64_t free_at(double time) const { return *free(at(time)); }
+    // Each time at which a step begins, and how many hosts are free from then on.
+    std::vector<std::pair<double, int64_t>> steps() const {
+        std::vector<std::pair<double, int64_t>> steps;
+        for (size_t block = 0; block < blocks_.size(); ++block) {
+            for (size_t place = 0; place < heads_[block].size; ++place) {
+                steps.emplace_back(blocks_[block].times[place], free({block, place}));
+            }
+        }
+        return steps;
+    }
+
+    int64_t free_at(double time) const { return free(at(time)); }
+
+    // Forgets what was before a time.
+    void advance(double now) {
+        Step step = at(now);
+        blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<ptrdiff_t>(step.block));
+        heads_.erase(heads_.begin(), heads_.begin() + static_cast<ptrdiff_t>(step.block));
+        if (step.place) remove({0, 0}, step.place);
+        blocks_[0].times[0] = heads_[0].time = now;
+    }
 
     // The earliest time from which a request fits for so long; infinite if there is none.
     double earliest(Request request, double duration) const { return earlier(request, duration, INFINITY, INFINITY); }
 
-    // The earliest time to which a reservation can move, if there is one before some time; else where it is.
+    // The earliest time from which a request fits for so long, if there is one before some time; else `reserved`. From
+    // then on it fits, because that much is reserved already.
     double earlier(Request request, double duration, double reserved, double before) const {
-        return Timeline::earlier(duration, reserved, before,
-                                 [request](const int64_t* free) { return request.hosts <= *free; });
+        double start = heads_[0].time, target = std::min(start + duration, reserved);
+        bool is_enough = request.hosts <= free({0, 0});  // from the start on, so far
+        for (size_t block = 0; block < heads_.size(); ++block) {
+            const Head& head = heads_[block];
+            if (is_enough && target <= head.time) return start;
+            if (is_enough ? head.least >= request.hosts : head.most < request.hosts) continue;
+            int64_t asked = request.hosts - head.more;
+            for (size_t place = 0; place < head.size; ++place) {
+                if ((asked <= blocks_[block].noted[place]) == is_enough) continue;
+                double time = blocks_[block].times[place];
+                if (is_enough) {
+                    if (target <= time) return start;
+                } else {
+                    start = time;
+                    if (start >= before || start >= reserved) return reserved;
+                    target = std::min(start + duration, reserved);
+                }
+                is_enough = !is_enough;
+            }
+        }
+        return is_enough ? start : reserved;
     }
 
-    void take(double start, double end, Request request) { change(start, end, request, -1); }
-    void give(double start, double end, Request request) { change(start, end, request, 1); }
+    void take(double start, double end, Request request) { change(start, end, -request.hosts); }
+    void give(double start, double end, Request request) { change(start, end, request.hosts); }
 
     // --- for a plan ------------------------------------------------------------------------------------------
 
-    std::optional<std::pair<double, Place>> earliest(const Job& job) const {
-        return std::pair(earliest(job.request, job.told_walltime), job.request);
-    }
+    double earliest(const Job& job) const { return earliest(job.request, job.told_walltime); }
 
-    // A larger job than all hosts that are free before some time cannot move.
+    static Place place(const Job& job, double) { return job.request; }
+
     template <class Reservation>
-    std::optional<std::pair<double, Place>> earlier(const Reservation& one, double before) {
-        if (before != most_before_) {
-            most_before_ = before;
-            most_ = *free(0);
-            for (size_t step = 1; step < size() && time(step) < before; ++step) most_ = std::max(most_, *free(step));
-        }
-        if (one.place.hosts > most_) return std::nullopt;
+    std::optional<double> earlier(const Reservation& one, double before) const {
         double start = earlier(one.place, one.job->told_walltime, one.start, before);
-        if (!(start < one.start)) return std::nullopt;
-        return std::pair(start, one.place);
+        return start < one.start ? std::optional(start) : std::nullopt;
     }
 
-    void begin_moves(double) {}
+    template <class Reservations>
+    static void begin_moves(const Reservations&) {}
 
     // Until when a job that was started has which place; it gives it up.
     static std::optional<std::pair<double, Place>> held_by(const Job& job) {
         return std::pair(job.expected_end, Place{job.nb_hosts});
+    }
+    template <class Reservation>
+    void start(const Job& job, const Reservation& one) {
+        give(one.start, one.end(), one.place);
+        hold(job);
     }
     void hold(const Job& job) { take(job.start, job.expected_end, {job.nb_hosts}); }
 
     static void choose(Job&, const Place&) {}
 
 private:
-    int64_t most_ = 0;            // the most that is free
-    double most_before_ = NAN;    // before this time, if it is known
+    // Some steps in a row, at least one: when each begins, and what is noted for it.
+    struct Block {
+        static constexpr size_t kMost = 32;
 
-    void change(double start, double end, Request request, int64_t factor) {
-        Timeline::change(start, end, &request.hosts, factor);
-        most_before_ = NAN;
+        std::array<double, kMost> times;
+        std::array<int64_t, kMost> noted;
+    };
+
+    // What is known of a block as a whole.
+    struct Head {
+        double time = 0;  // when it begins
+        int64_t least = 0, most = 0, more = 0;  // the last is free in all of it, beside what is noted
+        size_t size = 0;
+    };
+
+    // Where a step is.
+    struct Step {
+        size_t block, place;
+    };
+
+    std::vector<Block> blocks_;
+    std::vector<Head> heads_;
+
+    int64_t free(Step step) const { return blocks_[step.block].noted[step.place] + heads_[step.block].more; }
+
+    // The step that some time belongs to; the first one if it is before all.
+    Step at(double time) const {
+        auto behind = std::upper_bound(heads_.begin() + 1, heads_.end(), time,
+                                       [](double time, const Head& head) { return time < head.time; });
+        auto block = static_cast<size_t>(behind - heads_.begin()) - 1;
+        const auto& times = blocks_[block].times;
+        size_t place = heads_[block].size - 1;
+        while (place && times[place] > time) --place;
+        return {block, place};
+    }
+
+    // Lets so many hosts more be free between two times.
+    void change(double start, double end, int64_t by) {
+        start = std::max(start, heads_[0].time);
+        if (!(start < end)) return;
+        Step last{SIZE_MAX, 0};
+        if (end < INFINITY) last = split(end);
+        size_t count = blocks_.size();
+        Step first = split(start);
+        if (end < INFINITY && (first.block == last.block || count < blocks_.size())) last = at(end);
+        for (size_t block = first.block; block < blocks_.size() && block <= last.block; ++block) {
+            size_t from = block == first.block ? first.place : 0;
+            change(block, from, block == last.block ? last.place : heads_[block].size, by);
+        }
+        if (end < INFINITY) join(last);
+        join(first);
+    }
+
+    void change(size_t block, size_t first, size_t last, int64_t by) {
+        Head& head = heads_[block];
+        if (first == 0 && last == head.size) {
+            head.more += by, head.least += by, head.most += by;
+        } else if (first < last) {
+            for (size_t place = first; place < last; ++place) blocks_[block].noted[place] += by;
+            look_at(block);
+        }
+    }
+
+    // The step that begins at a time, made if there is none.
+    Step split(double time) {
+        Step step = at(time);
+        if (blocks_[step.block].times[step.place] == time) return step;
+        if (heads_[step.block].size == Block::kMost) {
+            halve(step.block);
+            step = at(time);
+        }
+        int64_t before = free(step);
+        ++step.place;
+        insert(step, time, before);
+        return step;
+    }
+
+    void halve(size_t block) {
+        constexpr size_t kHalf = Block::kMost / 2;
+        auto behind = static_cast<ptrdiff_t>(block) + 1;
+        blocks_.insert(blocks_.begin() + behind, Block(blocks_[block]));
+        heads_.insert(heads_.begin() + behind, Head(heads_[block]));
+        remove({block, kHalf}, Block::kMost - kHalf);
+        remove({block + 1, 0}, kHalf);
+    }
+
+    // Removes a step if nothing changes when it begins. A block of few steps becomes one with the next.
+    void join(Step step) {
+        if (!step.block && !step.place) return;
+        Step before = step.place ? Step{step.block, step.place - 1} : Step{step.block - 1, heads_[step.block - 1].size - 1};
+        if (free(step) != free(before)) return;
+        remove(step, 1);
+        size_t next = step.block + 1, size = heads_[step.block].size;
+        if (!size) {
+            erase(step.block);
+        } else if (next < blocks_.size() && size + heads_[next].size <= Block::kMost / 2) {
+            for (size_t place = 0; place < heads_[next].size; ++place) {
+                blocks_[step.block].times[size + place] = blocks_[next].times[place];
+                blocks_[step.block].noted[size + place] = free({next, place}) - heads_[step.block].more;
+            }
+            heads_[step.block].size += heads_[next].size;
+            look_at(step.block);
+            erase(next);
+        }
+    }
+
+    void insert(Step step, double time, int64_t free) {
+        auto& [times, noted] = blocks_[step.block];
+        size_t size = heads_[step.block].size++;
+        std::copy_backward(times.begin() + step.place, times.begin() + size, times.begin() + size + 1);
+        std::copy_backward(noted.begin() + step.place, noted.begin() + size, noted.begin() + size + 1);
+        times[step.place] = time;
+        noted[step.place] = free - heads_[step.block].more;
+        look_at(step.block);
+    }
+
+    void remove(Step first, size_t count) {
+        auto& [times, noted] = blocks_[first.block];
+        size_t size = heads_[first.block].size, behind = first.place + count;
+        std::copy(times.begin() + behind, times.begin() + size, times.begin() + first.place);
+        std::copy(noted.begin() + behind, noted.begin() + size, noted.begin() + first.place);
+        heads_[first.block].size -= count;
+        look_at(first.block);
+    }
+
+    void erase(size_t block) {
+        blocks_.erase(blocks_.begin() + static_cast<ptrdiff_t>(block));
+        heads_.erase(heads_.begin() + static_cast<ptrdiff_t>(block));
+    }
+
+    // Finds out what there is to know of a block.
+    void look_at(size_t block) {
+        Head& head = heads_[block];
+        if (!head.size) return;
+        const auto& [times, noted] = blocks_[block];
+        int64_t least = noted[0], most = noted[0];
+        for (size_t place = 1; place < head.size; ++place) {
+            least = std::min(least, noted[place]);
+            most = std::max(most, noted[place]);
+        }
+        head.time = times[0];
+        head.least = least + head.more;
+        head.most = most + head.more;
     }
 };
 

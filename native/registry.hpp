@@ -1,7 +1,8 @@
 // The names and profiles that jobs may use that are registered while a simulation runs (specification:
 // batsched_py/ledger/registry.py).
 #pragma once
-#include <stdexcept>
+#include <bitset>
+#include <charconv>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -9,9 +10,29 @@
 
 namespace batsched {
 
-// A decision that Batsim would not accept.
-struct RuleBroken : std::runtime_error {
-    using runtime_error::runtime_error;
+// Names that are taken for ever. A thousand of them that differ in their last digits only take some hundred bytes.
+class Names {
+public:
+    // Takes a name; whether nobody had it.
+    bool insert(const std::string& name) {
+        size_t begin = name.size();
+        while (begin && name[begin - 1] >= '0' && name[begin - 1] <= '9' && name.size() - begin < kMostDigits) --begin;
+        while (begin < name.size() && name[begin] == '0') ++begin;
+        if (begin == name.size()) return others_.insert(name).second;
+        uint64_t number = 0;
+        std::from_chars(name.data() + begin, name.data() + name.size(), number);
+        auto bit = numbered_[name.substr(0, begin)][number / kPage][number % kPage];
+        if (bit) return false;
+        bit = true;
+        return true;
+    }
+
+private:
+    static constexpr size_t kMostDigits = 18, kPage = 1024;
+
+    // By what is before the digits and by pages of numbers, which of them are taken.
+    std::unordered_map<std::string, std::unordered_map<uint64_t, std::bitset<kPage>>> numbered_;
+    std::unordered_set<std::string> others_;
 };
 
 class Registry {
@@ -36,7 +57,7 @@ public:
     // Makes a job known that says the name of its profile; it gets the profile itself.
     void add_job(Job& job) {
         check_open();
-        if (!names_.insert(job.id).second) throw RuleBroken("job " + job.id + " exists already");
+        if (!names_.insert(job.id)) throw RuleBroken("job " + job.id + " exists already");
         std::string workload(workload_in(job.id));
         auto profiles = profiles_.find(workload);
         if (profiles == profiles_.end()) {
@@ -51,7 +72,7 @@ public:
 
 private:
     std::unordered_map<std::string, std::unordered_map<std::string, Profile>> profiles_;
-    std::unordered_set<std::string> names_;  // that are taken
+    Names names_;
 
     void check_open() const {
         if (accepts) return;

@@ -27,12 +27,12 @@ public:
     std::string name() const override { return "user " + log_->workload; }
 
     double next_time() override {
-        return next_ == order_.size() ? INFINITY : log_->records[order_[next_]].submission;
+        return next_ == order_.size() ? INFINITY : log_->records.submission[order_[next_]];
     }
 
     void submit(double now, Actions& actions) override {
         for (; next_time() <= now; ++next_) {
-            const Log::Record& record = log_->records[order_[next_]];
+            Log::Record record = log_->records[order_[next_]];
             std::string note = who_[record.extra];
             if (!note.empty()) note += ' ';
             note += "recorded=" + spelled(record.submission);
@@ -74,10 +74,10 @@ private:
     void cut(const Log& log, const std::vector<uint32_t>& places, Delimiter delimiter) {
         double latest = -INFINITY;  // finish of all jobs so far
         for (size_t job = 0; job < places.size(); ++job) {
-            const Log::Record& record = log.records[places[job]];
+            Log::Record record = log.records[places[job]];
             bool opens = !job;
             if (job) {
-                const Log::Record& before = log.records[places[job - 1]];
+                Log::Record before = log.records[places[job - 1]];
                 switch (delimiter.rule) {
                     case Delimiter::Rule::kArrival:
                         opens = record.submission - before.submission >= delimiter.seconds;
@@ -132,7 +132,7 @@ public:
     std::string name() const override { return "user " + name_; }
 
     double next_time() override {
-        if (!graph_) return log_->records[places_[0]].submission;
+        if (!graph_) return log_->records.submission[places_[0]];
         return plan_.empty() ? INFINITY : plan_.top().time;
     }
 
@@ -144,12 +144,12 @@ public:
             Session& session = sessions_.at(index);
             int32_t first = graph_->first_jobs[static_cast<size_t>(index)];
             size_t job_place = places_[static_cast<size_t>(first + place)];
-            double recorded = log_->records[job_place].submission;
+            double recorded = log_->records.submission[job_place];
             double decided = session.decided;
             bool is_root = session.is_root;
             if (++place < graph_->first_jobs[static_cast<size_t>(index) + 1] - first) {
-                double distance = log_->records[places_[static_cast<size_t>(first + place)]].submission -
-                                  log_->records[places_[static_cast<size_t>(first)]].submission;
+                double distance = log_->records.submission[places_[static_cast<size_t>(first + place)]] -
+                                  log_->records.submission[places_[static_cast<size_t>(first)]];
                 plan_.push({session.start + distance, index, place});
             }
             if (place == 1 && is_root) begin_next_root();

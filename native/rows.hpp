@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "distribution.hpp"
 #include "job.hpp"
 
 namespace batsched {
@@ -16,6 +17,7 @@ struct Sums {
     double sum_turnaround = 0, max_turnaround = 0;
     double sum_slowdown = 0, max_slowdown = 0;
     double sum_bounded_slowdown = 0;
+    Distribution waitings, bounded_slowdowns;  // for medians
 };
 
 class Rows {
@@ -40,7 +42,10 @@ public:
         sums.max_turnaround = std::max(sums.max_turnaround, turnaround);
         sums.sum_slowdown += slowdown;
         sums.max_slowdown = std::max(sums.max_slowdown, slowdown);
-        sums.sum_bounded_slowdown += std::max(1.0, turnaround / std::max(runtime, kSlowdownBound));
+        double bounded = std::max(1.0, turnaround / std::max(runtime, kSlowdownBound));
+        sums.sum_bounded_slowdown += bounded;
+        sums.waitings.add(waiting);
+        sums.bounded_slowdowns.add(bounded);
         if (!write) return;
         describe(job);
         add(success ? "1," : "0,");

@@ -1,13 +1,24 @@
-// What a plan remembers of the looks at jobs in the last cycles. It makes no difference to what is found, so there is no
-// such class in Python.
+// What a look at a job finds, and what a plan remembers of the looks in the last cycles. The latter makes no difference to
+// what is found, so there is no such class in Python.
 #pragma once
+#include <optional>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
-#include "slurm_found.hpp"
+#include "slurm_nodes.hpp"
 
 namespace batsched::slurm {
+
+using SharePointer = std::shared_ptr<Share>;
+
+// When and where a job could start.
+struct Found {
+    std::optional<int64_t> start;  // nothing if it cannot start
+    SharePointer share;            // what it would get if it starts within the window
+    int64_t cpus = 0;              // how many processors were found for it last
+    bool is_put_off = false;       // whether it was tried later than it could start if nobody else waited
+    NodeSet make_way_on;           // the nodes on which jobs have to make way so that it can start now
+    bool was_tried = false;        // whether enough nodes were left at some time
+};
 
 // Looks at jobs, in the order of the plan: those before the first job that nodes are kept for, those behind it, and so on.
 // A look finds the same in another cycle if the plan until then is the same, no job has started or ended that matters,

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "slurm_future.hpp"
+#include "steps.hpp"
 
 namespace batsched::slurm {
 
@@ -32,12 +33,10 @@ class Plan {
 public:
     Plan(int64_t now, int64_t window, int64_t resolution, const NodeSet& nodes, int64_t most_jobs, int64_t origin)
         : now_(now), window_(window), resolution_(resolution), origin_(origin), all_(nodes), words_(nodes.size()),
-          most_jobs_(most_jobs) {
-        clear();
-    }
+          most_jobs_(most_jobs), spans_(beginning()), end_(rounded(now + window)) {}
 
     size_t words() const { return words_; }
-    const std::vector<int64_t>& begins() const { return begins_; }
+    const std::vector<int64_t>& begins() const { return spans_.times(); }
 
     bool is_full() const { return nb_spans_ >= most_jobs_; }
     bool has_tried_enough() const { return nb_tried_ >= most_jobs_; }
@@ -48,7 +47,8 @@ public:
         tried_.resize(std::min(nb_jobs, tried_.size()));
         nb_tried_ = std::count(tried_.begin(), tried_.end(), true);
         std::erase_if(kept_, [&](const Kept& step) { return step.nb_jobs > nb_jobs; });
-        clear();
+        spans_ = beginning();
+        nb_spans_ = 1;
         for (const Kept& step : kept_) change(*step.share, step.start, step.end);
     }
 
@@ -56,12 +56,12 @@ public:
     double next_change(int64_t now) const {
         double next = too_late_;
         for (const Kept& step : kept_) {
-            if (rounded(step.end) < ends_.back()) continue;
+            if (rounded(step.end) < end_) continue;
             next = std::min(next, static_cast<double>(rounded(step.end) + resolution_ - window_));
         }
         auto look = [&](int64_t length) {
-            auto begin = std::upper_bound(begins_.begin(), begins_.end(), now + length);
-            if (begin != begins_.end()) next = std::min(next, static_cast<double>(*begin - length));
+            size_t place = first_begin_after(now + length);
+            if (place < spans_.size()) next = std::min(next, static_cast<double>(spans_.time(place) - length));
         };
         look(0);
         std::for_each(lengths_.begin(), lengths_.end(), look);
@@ -99,7 +99,7 @@ public:
         }
         Found found = find_start(future, nullptr, asked, look, nullptr);
         bool is_now = found.start && *found.start <= look.now;
-        bool is_last = found.start && found.share && *found.start >= ends_.back();
+        bool is_last = found.start && found.share && *found.start >= end_;
         if (!is_now && !is_last && !waits_for_cleaning_ && look.now < future.first_end()) {
             future.memory.remember(asked.number, look.length,
                                    {found, seen_, look.now, holds_until(found, look), future.nb_changes()});
@@ -135,8 +135,8 @@ private:
     double too_late_ = HUGE_VAL;  // when a start will be within the window that is not yet
     bool puts_off_ = false;       // whether a job was tried later than it could start if nobody else waited
     int64_t nb_spans_ = 1;        // how many were ever made: there is room for so many only
-    std::vector<int64_t> begins_, ends_;
-    std::vector<uint64_t> free_;  // the nodes of each span in turn
+    Steps<int64_t, uint64_t> spans_;  // the nodes that are free in each
+    int64_t end_;                     // of the last one
     NodeSet nodes_, left_;        // what a search began with, and what is left of it
     NodeSet seen_;                // all nodes that a search has asked for
     bool waits_for_cleaning_ = false;  // whether a search has found a start now on nodes that are not clean
@@ -151,11 +151,10 @@ private:
 
     // Until when a look finds the same: until a span begins or ends for it, or its start comes within the window.
     int64_t holds_until(const Found& found, const Look& look) const {
-        int64_t until = ends_.back();
-        size_t place = first_after(look.now);
-        if (place < ends_.size()) until = ends_[place];
-        auto begin = std::upper_bound(begins_.begin(), begins_.end(), look.now + look.length);
-        if (begin != begins_.end()) until = std::min(until, *begin - look.length);
+        int64_t until = end_;
+        size_t place = first_after(look.now), begin = first_begin_after(look.now + look.length);
+        if (place < spans_.size()) until = end_of(place);
+        if (begin < spans_.size()) until = std::min(until, spans_.time(begin) - look.length);
         if (found.start && !found.share) until = std::min(until, *found.start - window_);
         return until;
     }
@@ -163,32 +162,27 @@ private:
     // What a step makes of a plan, whenever the plan begins and ends.
     Memory::Step step_of(const Kept& kept) const {
         constexpr int64_t most = std::numeric_limits<int64_t>::max();
-        int64_t start = std::max(rounded(kept.start), begins_.front());
+        int64_t first = spans_.time(0), start = std::max(rounded(kept.start), first);
         int64_t end = std::max(rounded(kept.end), start + resolution_);
-        if (start >= ends_.back()) return {NodeSet(words_), 0, 0};
-        return {kept.share->nodes, start == begins_.front() ? -most : start, end >= ends_.back() ? most : end};
+        if (start >= end_) return {NodeSet(words_), 0, 0};
+        return {kept.share->nodes, start == first ? -most : start, end >= end_ ? most : end};
     }
 
-    // Keep nothing.
-    void clear() {
-        begins_ = {rounded(now_)};
-        ends_ = {rounded(now_ + window_)};
-        free_.assign(all_.data(), all_.data() + words_);
-        nb_spans_ = 1;
-    }
+    // One span, in which nothing is kept.
+    Steps<int64_t, uint64_t> beginning() const { return {rounded(now_), {all_.data(), all_.data() + words_}}; }
 
     void change(const Share& share, int64_t start, int64_t end) {
-        start = std::max(rounded(start), begins_[0]);
+        start = std::max(rounded(start), spans_.time(0));
         end = std::max(rounded(end), start + resolution_);
-        if (ends_.back() < start) return;
+        if (end_ < start) return;
         size_t place = 0;
-        while (ends_[place] < start) ++place;
-        if (ends_[place] > start) cut(place, start);
+        while (end_of(place) < start) ++place;
+        if (end_of(place) > start) cut(place, start);
         size_t first = ++place;
-        for (; place < ends_.size(); ++place) {
-            if (end < ends_[place]) cut(place, end);
-            for (size_t word = 0; word < words_; ++word) free(place)[word] &= ~share.nodes.data()[word];
-            if (ends_[place] >= end) break;
+        for (; place < spans_.size(); ++place) {
+            if (end < end_of(place)) cut(place, end);
+            for (size_t word = 0; word < words_; ++word) spans_.row(place)[word] &= ~share.nodes.data()[word];
+            if (end_of(place) >= end) break;
         }
         join(first - 1, place + 1);
     }
@@ -221,7 +215,7 @@ private:
             }
             later = leave(begin, std::max(begin, look.now) + look.length);
             left_ &= asked.nodes;
-            if (end_of_reservation && end_of_reservation < ends_.back() && (!later || end_of_reservation < later)) {
+            if (end_of_reservation && end_of_reservation < end_ && (!later || end_of_reservation < later)) {
                 later = end_of_reservation;
             }
             if (left_.has_at_least(asked.least_nodes) && left_.has_all(asked.required)) found.was_tried = true;
@@ -265,41 +259,35 @@ private:
 
     int64_t rounded(int64_t time) const { return time - (time + origin_) % resolution_; }
 
-    uint64_t* free(size_t place) { return free_.data() + place * words_; }
-    const uint64_t* free(size_t place) const { return free_.data() + place * words_; }
+    int64_t end_of(size_t place) const { return place + 1 < spans_.size() ? spans_.time(place + 1) : end_; }
 
     // The first span that ends after a time.
-    size_t first_after(int64_t time) const {
-        return static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), time) - ends_.begin());
+    size_t first_after(int64_t time) const { return time < end_ ? spans_.at(time) : spans_.size(); }
+
+    // The first span that begins after a time.
+    size_t first_begin_after(int64_t time) const {
+        const std::vector<int64_t>& begins = spans_.times();
+        return static_cast<size_t>(std::upper_bound(begins.begin(), begins.end(), time) - begins.begin());
     }
 
     // Begin another span where one goes on.
     void cut(size_t place, int64_t time) {
-        auto at = [place](auto& column) { return column.begin() + static_cast<ptrdiff_t>(place); };
-        begins_.insert(at(begins_) + 1, time);
-        ends_.insert(at(ends_), time);
-        std::vector<uint64_t> same(free(place), free(place) + words_);
-        free_.insert(free_.begin() + static_cast<ptrdiff_t>(place * words_), same.begin(), same.end());
+        spans_.insert(place + 1, time);
         ++nb_spans_;
     }
 
     // Make one of spans with the same nodes, and of those that have no time.
     void join(size_t first, size_t last) {
-        for (size_t place = std::min(last, ends_.size() - 1); place > first; --place) {
-            if (!std::equal(free(place), free(place) + words_, free(place - 1))) continue;
-            auto at = static_cast<ptrdiff_t>(place);
-            begins_.erase(begins_.begin() + at);
-            ends_.erase(ends_.begin() + at - 1);
-            auto words = static_cast<ptrdiff_t>(words_);
-            free_.erase(free_.begin() + at * words, free_.begin() + (at + 1) * words);
+        for (size_t place = std::min(last, spans_.size() - 1); place > first; --place) {
+            if (spans_.is_none(place)) spans_.remove(place);
         }
     }
 
     // Whether some of these nodes are kept at some time of a span.
     bool is_kept(const NodeSet& nodes, int64_t start, int64_t end) const {
-        for (size_t place = first_after(start); place < begins_.size() && begins_[place] < end; ++place) {
+        for (size_t place = first_after(start); place < spans_.size() && spans_.time(place) < end; ++place) {
             for (size_t word = 0; word < words_; ++word) {
-                if (nodes.data()[word] & ~free(place)[word]) return true;
+                if (nodes.data()[word] & ~spans_.row(place)[word]) return true;
             }
         }
         return false;
@@ -309,10 +297,9 @@ private:
     int64_t leave(int64_t start, int64_t end) {
         nodes_ = left_;
         int64_t later = 0;
-        size_t place = first_after(start);
-        size_t beyond = static_cast<size_t>(std::upper_bound(begins_.begin(), begins_.end(), end) - begins_.begin());
-        for (size_t last = std::min(beyond, ends_.size() - 1); !later && place <= last; ++place) {
-            if (place + 1 < ends_.size() && come_back(place)) later = ends_[place];
+        size_t place = first_after(start), beyond = first_begin_after(end);
+        for (size_t last = std::min(beyond, spans_.size() - 1); !later && place <= last; ++place) {
+            if (place + 1 < spans_.size() && come_back(place)) later = end_of(place);
             if (place < beyond) leave_free(place, place + 1);
         }
         leave_free(place, beyond);
@@ -323,14 +310,14 @@ private:
     void leave_free(size_t first, size_t end) {
         for (size_t word = 0; word < words_; ++word) {
             uint64_t left = left_.data()[word];
-            for (size_t place = first; place < end; ++place) left &= free(place)[word];
+            for (size_t place = first; place < end; ++place) left &= spans_.row(place)[word];
             left_.data()[word] = left;
         }
     }
 
     // Whether after a span there are nodes again that a search has not left.
     bool come_back(size_t place) const {
-        const uint64_t *nodes = nodes_.data(), *left = left_.data(), *now = free(place), *next = free(place + 1);
+        const uint64_t *nodes = nodes_.data(), *left = left_.data(), *now = spans_.row(place), *next = spans_.row(place + 1);
         uint64_t back = 0;
         for (size_t word = 0; word < words_; ++word) back |= nodes[word] & next[word] & ~(left[word] & now[word]);
         return back;

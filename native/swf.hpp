@@ -1,6 +1,7 @@
-// Reads a log in the Standard Workload Format in which nothing is unusual (specification: batsched_py/workload/swf).
+// Reads a log in the Standard Workload Format (specification: batsched_py/workload/swf/reader.py and workload.py).
 #pragma once
 #include <bit>
+#include <functional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -11,9 +12,20 @@ namespace batsched {
 
 class SwfReader {
 public:
+    static constexpr int kFields = 18;
+    using Line = std::array<double, kFields>;
+
+    // Says whether a line that is not in plain digits, or has a fault, can be used, and what its fields are then.
+    using Judge = std::function<std::optional<Line>(std::string_view line, size_t number)>;
+
     std::vector<std::string> comments;
-    // All records; and those that are left out, without processors or cancelled while they waited.
-    size_t nb_records = 0, nb_unsized = 0, nb_cancelled = 0;
+    size_t nb_comment_bytes = 0;
+    // Lines so far; records that are in no bad line; and those of them whose number came before or whose run time is
+    // unknown. Then those that are left out, without processors or cancelled while they waited.
+    size_t nb_lines = 0, nb_records = 0, nb_repeated = 0, nb_unknown = 0, nb_unsized = 0, nb_cancelled = 0;
+    std::vector<size_t> first_repeated;  // the lines of the first of them
+    // Jobs that requested no time, those that requested less than their walltime, and exactly their run time.
+    size_t nb_unrequested = 0, nb_raised = 0, nb_equal = 0;
 
     // A walltime is what a job requested, but never less than so many times its run time.
     SwfReader(std::string workload, double speed, double factor) : factor_(factor) {
@@ -21,49 +33,51 @@ public:
         log_.speed = speed;
     }
 
-    // Reads whole lines; whether all of them are usual. Of one that is not, the complete reader has to tell.
-    bool read(std::string_view lines) {
+    // Reads whole lines.
+    void read(std::string_view lines, const Judge& judge) {
         const char *text = lines.data(), *end = text + lines.size();
         while (text != end) {
-            while (text != end && is_space(*text)) ++text;
-            if (text == end) break;
-            if (*text == ';') {
-                const char* stop = std::find(text, end, '\n');
-                comments.emplace_back(text, stop);
-                text = stop;
-                continue;
+            const char* begin = text;
+            ++nb_lines;
+            skip_space(text, end);
+            if (text != end && *text == ';') {
+                text = std::find(text, end, '\n');
+                add_comment(begin, text);
+            } else if (text != end && *text != '\n') {
+                Line line;
+                if (read_line(text, end, line) && is_usual(line)) {
+                    add(line);
+                } else {
+                    text = std::find(text, end, '\n');
+                    add_comment(begin, text);
+                    if (auto found = judge({begin, text}, nb_lines)) add(*found);
+                }
             }
-            std::array<double, kFields> line;
-            for (int field = 0; field < kFields; ++field) {
-                while (text != end && is_space(*text) && *text != '\n') ++text;
-                if (!read_number(text, end, line[static_cast<size_t>(field)])) return false;
-            }
-            while (text != end && is_space(*text) && *text != '\n') ++text;
-            if ((text != end && *text != '\n') || !is_usual(line)) return false;
-            add(line);
+            text += text != end;
         }
-        return true;
     }
 
-    // The log, if there are jobs and no two of them have the same number.
+    // The log in the order of submissions, if there are jobs.
     std::shared_ptr<Log> finish() {
-        if (log_.records.empty() || has_twins()) return nullptr;
-        auto earlier = [](const Log::Record& one, const Log::Record& other) { return one.submission < other.submission; };
-        if (!std::is_sorted(log_.records.begin(), log_.records.end(), earlier)) {
-            std::stable_sort(log_.records.begin(), log_.records.end(), earlier);
+        Log::Records& records = log_.records;
+        std::vector<uint32_t> kept(records.size());
+        std::iota(kept.begin(), kept.end(), 0U);
+        auto earlier = [&](uint32_t one, uint32_t other) { return records.submission[one] < records.submission[other]; };
+        bool as_it_is = std::is_sorted(kept.begin(), kept.end(), earlier);
+        if (!as_it_is) std::stable_sort(kept.begin(), kept.end(), earlier);
+        nb_unsized = std::erase_if(kept, [&](uint32_t place) { return records.hosts[place] == 0; });
+        double first = kept.empty() ? 0 : records.submission[kept[0]];
+        nb_cancelled = std::erase_if(kept, [&](uint32_t place) { return records.hosts[place] == kNeverStarted; });
+        if (kept.empty()) return nullptr;
+        if (!as_it_is || kept.size() < records.size()) {
+            records.pick(kept);
+            std::iota(kept.begin(), kept.end(), 0U);
         }
-        nb_records = log_.records.size();
-        nb_unsized = std::erase_if(log_.records, [](const Log::Record& record) { return record.size == 0; });
-        if (log_.records.empty()) return nullptr;
-        double first = log_.records[0].submission;
-        nb_cancelled =
-            std::erase_if(log_.records, [](const Log::Record& record) { return record.size == kNeverStarted; });
-        if (log_.records.empty()) return nullptr;
-        for (Log::Record& record : log_.records) {
-            record.submission -= first;
-            record.finish += record.submission;
-            record.finish += record.run_time;
-        }
+        records.submission = Column<double>::of(
+            kept, [&](uint32_t place) { return since(first, records.submission[place]); });
+        records.finish = Column<double>::of(kept, [&](uint32_t place) {
+            return records.submission[place] + records.finish[place] + records.run_time[place];
+        });
         for (const Log::Extra& extra : log_.extras) {
             log_.users.push_back(extra[0] == -1 ? std::nullopt : std::optional(spelled(extra[0])));
         }
@@ -71,8 +85,8 @@ public:
     }
 
 private:
-    static constexpr int kFields = 18;
     static constexpr double kLargest = 9007199254740992.0;  // 2 ** 53
+    static constexpr size_t kShownRepeated = 3;
     enum Field {
         kNumber, kSubmit, kWait, kRunTime, kAllocated, kCpu, kMemory, kRequested, kRequestedTime, kStatus = 10, kUser
     };
@@ -93,10 +107,17 @@ private:
 
     Log log_;
     double factor_;
+    int64_t last_number_ = INT64_MIN;           // the largest, as long as numbers ascend
+    std::vector<int64_t> numbers_of_unknown_;   // of records whose run time is unknown, until then
+    std::unordered_set<int64_t> numbers_seen_;  // all of them, from then on
+    bool has_fractions_ = false;                // whether a submission is not a whole number
     std::unordered_map<Log::Extra, uint32_t, Hash> numbers_;
     uint32_t last_extra_ = 0;  // many a line is like the one before
 
     static bool is_space(char letter) { return static_cast<unsigned char>(letter) <= ' '; }
+    static void skip_space(const char*& text, const char* end) {
+        while (text != end && is_space(*text) && *text != '\n') ++text;
+    }
     static bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
     // Reads the word that a text begins with, if it is a number in plain digits.
@@ -116,12 +137,22 @@ private:
         return stop == text && error == std::errc();
     }
 
-    static bool is_usual(const std::array<double, kFields>& line) {
+    // Reads a line to its end, if it has as many numbers in plain digits as there are fields.
+    static bool read_line(const char*& text, const char* end, Line& line) {
+        for (double& field : line) {
+            skip_space(text, end);
+            if (!read_number(text, end, field)) return false;
+        }
+        skip_space(text, end);
+        return text == end || *text == '\n';
+    }
+
+    static bool is_usual(const Line& line) {
         for (size_t field = 0; field < line.size(); ++field) {
             if (std::abs(line[field]) > kLargest) return false;
             if (kWhole[field] && line[field] != static_cast<double>(static_cast<int64_t>(line[field]))) return false;
         }
-        return line[kSubmit] >= 0 && line[kRunTime] >= 0;
+        return line[kSubmit] >= 0 && (line[kRunTime] >= 0 || line[kRunTime] == -1);
     }
 
     uint32_t number_of(const Log::Extra& extra) {
@@ -131,28 +162,70 @@ private:
         return last_extra_ = place->second;
     }
 
-    void add(const std::array<double, kFields>& line) {
-        Log::Extra extra;
-        std::copy_n(line.begin() + kUser, extra.size(), extra.begin());
-        double processors = line[kAllocated] > 0 ? line[kAllocated] : line[kRequested];
-        auto size = static_cast<int64_t>(std::max(processors, 0.0));
-        bool never_started = line[kStatus] == kCancelled && line[kRunTime] == 0 && line[kAllocated] <= 0;
-        if (never_started && size > 0) size = kNeverStarted;
-        double walltime = std::max({line[kRequestedTime], factor_ * line[kRunTime], 0.0});
-        if (walltime == 0) walltime = INFINITY;
-        log_.records.push_back({line[kSubmit], walltime, std::max(line[kWait], 0.0), line[kRunTime],
-                                static_cast<int64_t>(line[kNumber]), size, number_of(extra), 0});
+    // What is behind a semicolon, even in a line that is a bad one.
+    void add_comment(const char* begin, const char* end) {
+        begin = std::find(begin, end, ';');
+        if (begin == end) return;
+        comments.emplace_back(begin, end);
+        nb_comment_bytes += comments.back().size();
     }
 
-    bool has_twins() const {
-        bool ascend = true;
-        for (size_t place = 1; place < log_.records.size(); ++place) {
-            ascend &= log_.records[place - 1].number < log_.records[place].number;
+    // Next to a Unix time, a double has no room for more than microseconds; the rest is noise.
+    double since(double first, double time) const {
+        constexpr double kUnixTime = 1e8, kTicks = 1e6;
+        double passed = time - first;
+        return has_fractions_ && first > kUnixTime ? std::nearbyint(passed * kTicks) / kTicks : passed;
+    }
+
+    // Whether a job with this number came before.
+    bool is_repeated(int64_t number) {
+        if (numbers_seen_.empty()) {
+            if (number > last_number_) {
+                last_number_ = number;
+                return false;
+            }
+            const auto& kept = log_.records.number;
+            for (size_t place = 0; place < kept.size(); ++place) numbers_seen_.insert(kept[place]);
+            numbers_seen_.insert(numbers_of_unknown_.begin(), numbers_of_unknown_.end());
         }
-        if (ascend) return false;
-        std::unordered_set<int64_t> seen;
-        return !std::all_of(log_.records.begin(), log_.records.end(),
-                            [&](const Log::Record& record) { return seen.insert(record.number).second; });
+        return !numbers_seen_.insert(number).second;
+    }
+
+    void add(Line line) {
+        ++nb_records;
+        has_fractions_ = has_fractions_ || !is_whole(line[kSubmit]);
+        auto number = static_cast<int64_t>(line[kNumber]);
+        if (is_repeated(number)) {
+            ++nb_repeated;
+            if (first_repeated.size() < kShownRepeated) first_repeated.push_back(nb_lines);
+            return;
+        }
+        bool never_started = line[kStatus] == kCancelled &&
+                             (line[kRunTime] == -1 || (line[kRunTime] == 0 && line[kAllocated] <= 0));
+        if (never_started) {
+            line[kRunTime] = 0;
+            if (!(line[kRequested] > 0)) line[kRequested] = line[kAllocated];
+            line[kAllocated] = 0;
+        }
+        if (line[kRunTime] == -1) {
+            ++nb_unknown;
+            if (numbers_seen_.empty()) numbers_of_unknown_.push_back(number);
+            return;
+        }
+        double processors = line[kAllocated] > 0 ? line[kAllocated] : line[kRequested];
+        auto size = static_cast<int64_t>(std::max(processors, 0.0));
+        if (never_started && size > 0) size = kNeverStarted;
+        double requested = std::max(line[kRequestedTime], 0.0), walltime = std::max(requested, factor_ * line[kRunTime]);
+        if (size > 0) {
+            nb_unrequested += !(requested > 0);
+            nb_raised += requested > 0 && walltime > requested;
+            nb_equal += requested > 0 && requested == line[kRunTime];
+        }
+        if (walltime == 0) walltime = INFINITY;
+        Log::Extra extra;
+        std::copy_n(line.begin() + kUser, extra.size(), extra.begin());
+        log_.records.push_back(
+            {line[kSubmit], walltime, std::max(line[kWait], 0.0), line[kRunTime], number, size, number_of(extra)});
     }
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <functional>
 #include <queue>
-#include <stdexcept>
 #include <unordered_map>
 
 #include "job.hpp"

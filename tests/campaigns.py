@@ -6,11 +6,14 @@ import hashlib
 import json
 import os
 import signal
+import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import IPv4Address
 from pathlib import Path
 from threading import Thread
 
@@ -103,12 +106,42 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def archive(folder: Path) -> Iterator[str]:
-    """A web server on loopback with the files of a folder: its address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
+def archive(
+    folder: Path, certificate: Path | None = None, handler: type[BaseHTTPRequestHandler] = _Quiet
+) -> Iterator[str]:
+    """A web server on loopback with the files of a folder: its address; with a certificate, by https."""
+    made = partial(handler, directory=str(folder)) if handler is _Quiet else handler
+    with ThreadingHTTPServer(("127.0.0.1", 0), made) as server:
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
         server.shutdown()
+
+
+def write_certificate(file: Path) -> Path:
+    """A new key with a certificate of its own for 127.0.0.1, in one file, to be trusted by SSL_CERT_FILE."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "archive")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
+        .sign(key, hashes.SHA256())
+    )
+    encoding = serialization.Encoding.PEM
+    private = key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    file.write_bytes(private + certificate.public_bytes(encoding))
+    return file
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -27,6 +29,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 #: Where this is set, each process that a test starts would compile the whole package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+#: Files are kept in memory where there is much of it: to replace a small one on a disk takes milliseconds.
+IN_MEMORY, MUCH = Path("/dev/shm"), 8 << 30
+if "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > MUCH:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(IN_MEMORY)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -66,8 +73,9 @@ def as_before() -> Iterator[None]:
         logging.getLogger(name) for name in (None, "batsched_py", "batsched_py.simulator.decision_side")
     ]
     levels = [logger.level for logger in loggers]
-    on_sigterm = signal.getsignal(signal.SIGTERM)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     yield
-    signal.signal(signal.SIGTERM, on_sigterm)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
     for logger, level in zip(loggers, levels, strict=True):
         logger.setLevel(level)

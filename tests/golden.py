@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from math import floor, log10
 from pathlib import Path
 from typing import Any
@@ -78,5 +79,11 @@ def _same_row(ours: dict[str, str], recorded: dict[str, str]) -> bool:
     digit = 10.0 ** (floor(log10(max(times))) - 5) if max(times) > 0 else 0.0
     free = {"time", "epower"} if ours.get("epower") == "NA" else {"time"}
     return abs(times[0] - times[1]) <= 1.001 * digit and all(
-        ours[column] == recorded[column] for column in recorded.keys() - free
+        ours[column] == recorded[column] or _six_digits(ours[column]) == recorded[column]
+        for column in recorded.keys() - free
     )
+
+
+def _six_digits(text: str) -> str:
+    """A number as a Batsim 4.2.0 wrote it; 4.2.1 and we write six decimals of energy and power."""
+    return f"{float(text):g}" if re.fullmatch(r"-?\d+\.\d{6}", text) else text

@@ -27,8 +27,12 @@ COMMAND = [sys.executable, "-m", "batsched_py"]
 PATIENCE = 600
 #: Seconds that are to pass without a message, as an option; a busy machine sends its messages within them.
 SILENCE = "3"
-#: What a command says of itself when it takes long.
-PROGRESS = re.compile(r"^batsched-py: [\d,]+ of [\d,]+ \w+, .* so far.*\n", re.MULTILINE)
+#: What a command says of itself when it takes long, and what `review` says of the small studies of tests.
+PROGRESS = re.compile(
+    r"^batsched-py: (?:[\d,]+ of [\d,]+ \w+, .* so far|warning: waiting for the decision process).*\n"
+    r"|batsched-py: review: (?:warn|fail) .*\n",
+    re.MULTILINE,
+)
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -36,9 +40,10 @@ def environment(**changes: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), **changes}
 
 
-def _hear_ctrl_c() -> None:
-    """A test run in the background ignores Ctrl-C, and so would its children."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def hear_signals() -> None:
+    """A test run in the background ignores Ctrl-C and hang-ups, and so would its children."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def start(
@@ -52,14 +57,14 @@ def start(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=_hear_ctrl_c,
+        preexec_fn=hear_signals,
     )
 
 
 def call(arguments: Sequence[str | Path], cwd: Path | None = None, **variables: str) -> tuple[int, str, str]:
     """Run ``batsched-py`` to its end; its exit code and what it wrote to stdout and stderr.
 
-    How far it is, which it tells on a busy machine only, is left out.
+    How far it is, which it tells on a busy machine only, and what a reviewer would say are left out.
     """
     with start(arguments, cwd, **variables) as process:
         try:

@@ -69,6 +69,7 @@ class Measured:
     metrics: Mapping[str, float | None]
     files: Mapping[str, Path] = field(default_factory=dict)
     remark: str = ""
+    unstable: str = ""
 
     @property
     def name(self) -> str:

@@ -30,11 +30,12 @@ ROOMS_BELOW = {
     "experiment": {"engines", "simulator", "decision", *_DECIDING},
     "campaign": {"analysis", "experiment", "engines", "simulator", "decision", *_DECIDING},
     "testing": {"analysis", "engines", "simulator", "decision", *_DECIDING},
-    "api": {"campaign", "analysis", "experiment", "engines", "simulator", "decision", *_DECIDING},
+    "api": {"testing", "campaign", "analysis", "experiment", "engines", "simulator", "decision", *_DECIDING},
     "watch": {"api", "engines", "simulator", "decision", *_DECIDING},
     "gym": {"api", "experiment", "engines", "simulator", "decision", *_DECIDING},
     "cli": {
         "watch",
+        "testing",
         "api",
         "campaign",
         "analysis",
@@ -65,6 +66,7 @@ WITHOUT_A_ROOM = {
     "native": set(),  # the library of the native engine, if it was built
     "errors": set(),  # every room raises them
     "input_files": set(),  # every room that reads files opens them by it
+    "output_files": set(),  # every room that writes files does it by it
     "settings": set(),  # rooms declare settings by it, others read them
     "plugins": set(),  # schedulers and users are both found by it
     "trust": set(),  # which code plugins may execute; campaigns say whom the user trusts

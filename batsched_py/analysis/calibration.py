@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -13,10 +13,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py.analysis import pages
-from batsched_py.analysis.outcome import CLASSES, class_numbers
 from batsched_py.analysis.schedule import started
 from batsched_py.workload.columns import group
-from batsched_py.workload.description.jobs import spearman
+from batsched_py.workload.description.jobs import CLASSES, class_numbers, spearman
 from batsched_py.workload.sources.accounting import names_of
 from batsched_py.workload.swf.log import DAY, Floats, Integers, SwfLog, local_time, start_of
 
@@ -151,31 +150,21 @@ def verdict(waits: Waits | None) -> Verdict:
     """The verdict on the waits of all jobs that can be compared."""
     if waits is None or waits.jobs < FEWEST_JOBS:
         count = 0 if waits is None else waits.jobs
-        return Verdict(
-            trust="unknown",
-            words=WORDS["unknown"],
-            reasons=[f"{count:,} jobs can be compared; {FEWEST_JOBS} are needed"],
-        )
+        reasons = [f"{count:,} jobs can be compared; {FEWEST_JOBS} are needed"]
+        return Verdict(trust="unknown", words=WORDS["unknown"], reasons=reasons)
     correlation = waits.rank_correlation or 0.0
-    trust: Trust = "good" if _is_within(waits, GOOD) else "fair" if _is_within(waits, FAIR) else "poor"
-    return Verdict(
-        trust=trust,
-        words=WORDS[trust],
-        reasons=[
-            f"mean waits differ by a factor of {waits.factor:.2f} (good: at most {GOOD[0]:g}, fair: "
-            f"{FAIR[0]:g})",
-            f"the rank correlation of waits is {correlation:.2f} (good: at least {GOOD[1]:g}, fair: "
-            f"{FAIR[1]:g})",
-            f"{waits.near:.0%} of the jobs have a wait near the recorded one (good: at least {GOOD[2]:.0%}, "
-            f"fair: {FAIR[2]:.0%})",
-        ],
-    )
-
-
-def _is_within(waits: Waits, limits: tuple[float, float, float]) -> bool:
-    most, least_correlation, least_near = limits
-    correlation = waits.rank_correlation or 0.0
-    return waits.factor <= most and correlation >= least_correlation and waits.near >= least_near
+    trust: Trust = "poor"
+    limits: tuple[tuple[Trust, tuple[float, float, float]], ...] = (("fair", FAIR), ("good", GOOD))
+    for word, (factor, least_correlation, least_near) in limits:
+        if waits.factor <= factor and correlation >= least_correlation and waits.near >= least_near:
+            trust = word
+    reasons = [
+        f"mean waits differ by a factor of {waits.factor:.2f} (good: at most {GOOD[0]:g}, fair: {FAIR[0]:g})",
+        f"the rank correlation of waits is {correlation:.2f} (good: at least {GOOD[1]:g}, fair: {FAIR[1]:g})",
+        f"{waits.near:.0%} of the jobs have a wait near the recorded one (good: at least {GOOD[2]:.0%}, "
+        f"fair: {FAIR[2]:.0%})",
+    ]
+    return Verdict(trust=trust, words=WORDS[trust], reasons=reasons)
 
 
 #: The ways in which jobs are grouped.
@@ -208,7 +197,6 @@ class Calibration(Struct, frozen=True, kw_only=True):
 
     def save(self, path: str | Path) -> None:
         """Write it as a page."""
-
         write_calibration_page(path, self)
 
 
@@ -308,15 +296,10 @@ def distribution(percentiles: Sequence[tuple[float, float]]) -> pages.Figure:
     highest = max(max(percentiles[-1]) / 60, 1.0)
     layers = []
     for place, name in enumerate(("recorded", "simulated")):
-        points = [
-            pages.Point(
-                max(waits[place] / 60, 0.5),
-                percent,
-                f"{percent} %",
-                f"{name}: at most {pages.time_text(waits[place])}",
-            )
-            for percent, waits in enumerate(percentiles)
-        ]
+        points = []
+        for percent, waits in enumerate(percentiles):
+            text = f"{name}: at most {pages.time_text(waits[place])}"
+            points.append(pages.Point(max(waits[place] / 60, 0.5), percent, f"{percent} %", text))
         layers.append(pages.Layer("steps", points, place, name))
     return pages.Figure(
         pages.Axis("wait", scale="log", ends=(0.5, highest), ticks=_MINUTES),
@@ -359,16 +342,15 @@ def _months(found: Calibration) -> pages.Figure | None:
     if len(months) < 2:
         return None
     layers = []
-    for place, (name, field) in enumerate((("recorded", "mean_recorded"), ("simulated", "mean_simulated"))):
+    for place, name in enumerate(("recorded", "simulated")):
+        means = {month: getattr(waits, f"mean_{name}") for month, waits in months.items()}
         points = [
-            pages.Point(
-                number, getattr(waits, field), month, f"{name}: {pages.time_text(getattr(waits, field))}"
-            )
-            for number, (month, waits) in enumerate(months.items())
+            pages.Point(number, mean, month, f"{name}: {pages.time_text(mean)}")
+            for number, (month, mean) in enumerate(means.items())
         ]
         layers += [pages.Layer("line", points, place, name), pages.Layer("dots", points, place)]
     highest = max(max(waits.mean_recorded, waits.mean_simulated) for waits in months.values())
-    ticks = [(number, month) for number, month in enumerate(months)]
+    ticks = list(enumerate(months))
     return pages.Figure(
         pages.Axis("month", ends=(-0.5, len(ticks) - 0.5), ticks=ticks),
         pages.Axis("mean wait", "s", ends=(0, max(highest, 1.0))),
@@ -388,47 +370,43 @@ def write_calibration_page(path: str | Path, found: Calibration) -> None:
     header = f"""<h1>{html.escape(title)}</h1>
 <p class="note">Replayed as it was under {html.escape(found.scheduler)} on {found.hosts:,} hosts.</p>
 <div id="tiles">{_tiles(found)}</div>"""
-    sections = "\n".join([_verdict(found), _causes(found), _waits(found), *_groups(found)])
+    sections = "\n".join(_sections(found))
     pages.write_figures_page(path, title, header, sections, all_figures(found))
 
 
 def _tiles(found: Calibration) -> str:
     waits = found.waits
-    shown: list[tuple[str, str, str]] = [
-        ("trust", found.verdict.trust, "how far a simulation may be trusted")
-    ]
+    shown = [("trust", str(found.verdict.trust), "how far a simulation may be trusted")]
     if waits is not None:
+        mean, simulated_mean, median, simulated_median, correlation, near = _texts(waits)
+        used, simulated_use = found.utilization_recorded, found.utilization_simulated
         shown += [
             ("jobs compared", f"{waits.jobs:,}", f"of {found.jobs:,}"),
-            (
-                "mean wait, simulated",
-                pages.time_text(waits.mean_simulated),
-                f"{pages.time_text(waits.mean_recorded)} recorded",
-            ),
-            (
-                "median wait, simulated",
-                pages.time_text(waits.median_simulated),
-                f"{pages.time_text(waits.median_recorded)} recorded",
-            ),
-            ("rank correlation", _number(waits.rank_correlation), "1 is the same order of jobs"),
-            ("near", f"{waits.near:.0%}", "within ten minutes or a factor of two"),
+            ("mean wait, simulated", simulated_mean, f"{mean} recorded"),
+            ("median wait, simulated", simulated_median, f"{median} recorded"),
+            ("rank correlation", correlation, "1 is the same order of jobs"),
+            ("near", near, "within ten minutes or a factor of two"),
             (
                 "utilization, simulated",
-                _share(found.utilization_simulated),
-                f"{_share(found.utilization_recorded)} recorded",
+                pages.or_unknown(simulated_use, ".1%"),
+                f"{pages.or_unknown(used, '.1%')} recorded",
             ),
         ]
     return pages.tiles(shown)
 
 
-def _verdict(found: Calibration) -> str:
+def _sections(found: Calibration) -> Iterator[str]:
     reasons = "".join(f"<li>{html.escape(reason)}</li>" for reason in found.verdict.reasons)
-    return pages.section(
-        f"Verdict: {found.verdict.trust}", found.verdict.words, f"<ul>{reasons}</ul>", layout="wide"
+    title = f"Verdict: {found.verdict.trust}"
+    yield pages.section(title, found.verdict.words, f"<ul>{reasons}</ul>", layout="wide")
+    causes = [(html.escape(cause), f"{count:,}") for cause, count in found.causes.items()]
+    yield pages.section(
+        "What may explain differences",
+        "What the log does not tell, and what is not simulated. Most logs say nothing of outages, "
+        "reservations, dependencies, holds, limits and priorities either.",
+        pages.table("", ("jobs that are or were", "jobs"), causes),
+        layout="wide",
     )
-
-
-def _waits(found: Calibration) -> str:
     note = "There is no job whose recorded wait can be compared."
     if found.waits is not None:
         note = (
@@ -437,53 +415,22 @@ def _waits(found: Calibration) -> str:
             "all jobs would lie on the diagonal of the map. Drag across a figure to zoom in, double-click to "
             "see all of it again, hover for values."
         )
-    return pages.section(
-        "Waits",
-        note,
-        pages.figure("Share of jobs that wait no longer", "distribution"),
-        pages.figure("Jobs by both waits", "map"),
-    )
+    share = pages.figure("Share of jobs that wait no longer", "distribution")
+    yield pages.section("Waits", note, share, pages.figure("Jobs by both waits", "map"))
+    for grouping, groups in found.groups.items():
+        rows = [[html.escape(name), f"{waits.jobs:,}", *_texts(waits)] for name, waits in groups.items()]
+        if len(rows) > 1:
+            yield pages.section(
+                f"By {grouping}",
+                "Jobs are short up to an hour and narrow up to eight hosts." if grouping == "class" else "",
+                pages.figure("Mean wait", "months") if grouping == "month" else "",
+                pages.table("", _HEADS, rows),
+                layout="wide",
+            )
 
 
-def _groups(found: Calibration) -> list[str]:
-    return [
-        pages.section(
-            f"By {grouping}",
-            "Jobs are short up to an hour and narrow up to eight hosts." if grouping == "class" else "",
-            pages.figure("Mean wait", "months") if grouping == "month" else "",
-            pages.table("", _HEADS, [_row(name, waits) for name, waits in groups.items()]),
-            layout="wide",
-        )
-        for grouping, groups in found.groups.items()
-        if len(groups) > 1
-    ]
-
-
-def _row(name: str, waits: Waits) -> list[str]:
+def _texts(waits: Waits) -> list[str]:
+    """Means and medians, recorded and simulated, the rank correlation, and the share of near waits."""
     times = (waits.mean_recorded, waits.mean_simulated, waits.median_recorded, waits.median_simulated)
-    return [
-        html.escape(name),
-        f"{waits.jobs:,}",
-        *map(pages.time_text, times),
-        _number(waits.rank_correlation),
-        f"{waits.near:.0%}",
-    ]
-
-
-def _causes(found: Calibration) -> str:
-    rows = [(html.escape(cause), f"{count:,}") for cause, count in found.causes.items()]
-    return pages.section(
-        "What may explain differences",
-        "What the log does not tell, and what is not simulated. Most logs say nothing of outages, "
-        "reservations, dependencies, holds, limits and priorities either.",
-        pages.table("", ("jobs that are or were", "jobs"), rows),
-        layout="wide",
-    )
-
-
-def _share(value: float | None) -> str:
-    return "?" if value is None else f"{value:.1%}"
-
-
-def _number(value: float | None) -> str:
-    return "?" if value is None else f"{value:.2f}"
+    correlation = pages.or_unknown(waits.rank_correlation, ".2f")
+    return [*map(pages.time_text, times), correlation, f"{waits.near:.0%}"]

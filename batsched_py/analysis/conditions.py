@@ -8,12 +8,12 @@ Alone it may be done sooner; the difference is the time it lost.
 
 from __future__ import annotations
 
-import csv
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import floor, inf, isfinite, log10
+from operator import or_
 from pathlib import Path
 from typing import Final, Literal, TextIO
 
@@ -21,7 +21,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.analysis.schedule import INSTANT, beside, mean_level, open_table, read_table, tables_beside
+from batsched_py.analysis.schedule import (
+    INSTANT,
+    beside,
+    mean_level,
+    open_table,
+    read_lines,
+    read_table,
+    tables_beside,
+)
 from batsched_py.errors import InputError
 from batsched_py.outside.failures import ABSENCES_HEADER
 from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable
@@ -68,19 +76,14 @@ def outages(events: Iterable[Event]) -> Iterator[Absence]:
 
 def read_absences(lines: Iterable[str], name: str) -> list[Absence]:
     """The failures and closures in the lines of an ``absences.csv``; a line that cannot be read is named."""
-    rows = csv.DictReader(lines)
     states: dict[str, State] = {"away": "away", "closed": "closed"}
-    try:
-        return [
-            Absence(
-                HostSet.parse(row["hosts"]), states[row["state"]], float(row["since"]), float(row["until"])
-            )
-            for row in rows
-        ]
-    except (KeyError, ValueError, TypeError, AttributeError, csv.Error):
-        raise InputError(
-            f"{name}:{rows.line_num}: these are no hosts that were away or closed ({ABSENCES_HEADER.strip()})"
-        ) from None
+    what = f"these are no hosts that were away or closed ({ABSENCES_HEADER.strip()})"
+
+    def read(row: dict[str, str]) -> Absence:
+        since, until = float(row["since"]), float(row["until"])
+        return Absence(HostSet.parse(row["hosts"]), states[row["state"]], since, until)
+
+    return list(read_lines(lines, name, what, read))
 
 
 def failures_and_closures_beside(jobs_file: Path) -> list[Absence]:
@@ -95,7 +98,8 @@ def sleeps(lines: Iterable[str], name: str, schedule: pd.DataFrame) -> Iterator[
     seen to sleep. Batsim writes six digits of each time; a rounded time stands for the nearest instant of the
     schedule with the same digits, if there is one.
     """
-    changes = list(_changes(lines, name, _instants(schedule)))
+    times = schedule[["submission_time", "starting_time", "finish_time"]].to_numpy()
+    changes = list(_changes(lines, name, np.unique(times[np.isfinite(times)]).tolist()))
     beds, moved = _beds(changes), HostSet()
     board = _Board()
     for time, hosts, pstate in changes:
@@ -115,17 +119,13 @@ _Change = tuple[float, HostSet, int]
 
 
 def _changes(lines: Iterable[str], name: str, instants: Sequence[float]) -> Iterator[_Change]:
-    rows = csv.DictReader(lines)
-    try:
-        for row in rows:
-            time, hosts, pstate = float(row["time"]), HostSet.parse(row["machine_id"]), int(row["new_pstate"])
-            if not isfinite(time):
-                raise ValueError
-            yield _meant(time, instants), hosts, pstate
-    except (KeyError, ValueError, TypeError, AttributeError, csv.Error):
-        raise InputError(
-            f"{name}:{rows.line_num}: this is no change of a power state (time,machine_id,new_pstate)"
-        ) from None
+    def read(row: dict[str, str]) -> _Change:
+        time, hosts, pstate = float(row["time"]), HostSet.parse(row["machine_id"]), int(row["new_pstate"])
+        if not isfinite(time):
+            raise ValueError
+        return _meant(time, instants), hosts, pstate
+
+    return read_lines(lines, name, "this is no change of a power state (time,machine_id,new_pstate)", read)
 
 
 def _beds(changes: Iterable[_Change]) -> set[int]:
@@ -148,12 +148,6 @@ def _beds(changes: Iterable[_Change]) -> set[int]:
     return beds
 
 
-def _instants(schedule: pd.DataFrame) -> list[float]:
-    """The times at which jobs were submitted, started or ended."""
-    times = schedule[["submission_time", "starting_time", "finish_time"]].to_numpy()
-    return np.unique(times[np.isfinite(times)]).tolist()
-
-
 def _meant(time: float, instants: Sequence[float]) -> float:
     """The nearest of these instants with the same six digits, or else the time itself.
 
@@ -174,11 +168,8 @@ class _Board:
 
     def those(self, state: State) -> HostSet:
         """The hosts in a state."""
-        found = HostSet()
-        for hosts, theirs, _ in self._entries:
-            if theirs == state:
-                found = found | hosts
-        return found
+        found = (hosts for hosts, theirs, _ in self._entries if theirs == state)
+        return reduce(or_, found, HostSet())
 
     def turn(self, hosts: HostSet, state: State | None, time: float) -> Iterator[Absence]:
         """Hosts change to a state, or are usable again; yields the absences that end by this."""
@@ -198,9 +189,6 @@ class _Board:
             yield Absence(hosts, state, since, inf)
 
 
-_HELD_COLUMNS = "job_id,submission_time,eligible_time,reason"
-
-
 @dataclass(frozen=True)
 class HeldJob:
     """A job that was held until others were over."""
@@ -212,16 +200,13 @@ class HeldJob:
 
 def read_held(lines: Iterable[str], name: str) -> dict[str, HeldJob]:
     """The jobs that were held, by their identifiers; a line that cannot be read is named."""
-    rows = csv.DictReader(lines)
-    try:
-        return {
-            row["job_id"]: HeldJob(
-                float(row["eligible_time"]) if row["eligible_time"] else None, row["reason"]
-            )
-            for row in rows
-        }
-    except (KeyError, ValueError, TypeError, csv.Error):
-        raise InputError(f"{name}:{rows.line_num}: this is no line of held jobs ({_HELD_COLUMNS})") from None
+
+    def read(row: dict[str, str]) -> tuple[str, HeldJob]:
+        eligible = float(row["eligible_time"]) if row["eligible_time"] else None
+        return row["job_id"], HeldJob(eligible, row["reason"])
+
+    what = "this is no line of held jobs (job_id,submission_time,eligible_time,reason)"
+    return dict(read_lines(lines, name, what, read))
 
 
 def held_beside(jobs_file: str | Path) -> dict[str, HeldJob]:
@@ -335,10 +320,8 @@ class Carried:
         begins, ends = others["begin"].to_numpy()[:, None], others["end"].to_numpy()[:, None]
         common = np.minimum(ends, slowed["end"].to_numpy()) - np.maximum(begins, slowed["begin"].to_numpy())
         seconds = pd.Series(common.clip(min=0.0).sum(axis=1)).groupby(others["job_id"].to_numpy()).sum()
-        return [
-            str(other)
-            for other in seconds[seconds > INSTANT].sort_values(ascending=False, kind="stable").index
-        ]
+        longest = seconds[seconds > INSTANT].sort_values(ascending=False, kind="stable")
+        return [str(other) for other in longest.index]
 
 
 def slowdown_by_contention(

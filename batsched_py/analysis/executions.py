@@ -16,6 +16,7 @@ from batsched_py.analysis import pages
 from batsched_py.analysis.plots.kinds.gantt import rectangles
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.errors import InputError
+from batsched_py.output_files import writing
 
 #: Batsim writes times with six decimals; a difference in the last one is none.
 SAME: Final = 2e-6
@@ -90,22 +91,15 @@ class Executions:
 
     def measured(self) -> dict[str, tuple[float, float]]:
         """Makespan of both, and means over the jobs that ran in both: times in seconds."""
-        one, two = (self._means(which) for which in ("first", "second"))
-        return {"makespan": (self.first.end, self.second.end)} | {
-            name: (one[name], two[name]) for name in one
-        }
-
-    def _means(self, which: str) -> dict[str, float]:
-        submission, start, finish = (
-            self.jobs[f"{which}_{name}"] for name in ("submission", "start", "finish")
-        )
-        turnaround = finish - submission
-        slowdown = (turnaround / (finish - start).clip(lower=BOUND)).clip(lower=1.0)
-        return {
-            "mean wait": float((start - submission).mean()),
-            "mean turnaround": float(turnaround.mean()),
-            "mean bounded slowdown": float(slowdown.mean()),
-        }
+        columns: list[tuple[float, ...]] = []
+        for which, run in (("first", self.first), ("second", self.second)):
+            submission, start, finish = (self.jobs[f"{which}_{name}"] for name in list(_KNOWN)[:3])
+            turnaround = finish - submission
+            slowdown = (turnaround / (finish - start).clip(lower=BOUND)).clip(lower=1.0)
+            means = (float(each.mean()) for each in (start - submission, turnaround, slowdown))
+            columns.append((run.end - float(run.jobs["submission_time"].min()), *means))
+        names = ("makespan", "mean wait", "mean turnaround", "mean bounded slowdown")
+        return {name: (one, two) for name, one, two in zip(names, *columns, strict=True)}
 
     def save(self, path: str | Path) -> None:
         """Write a page, or the table of jobs as CSV or Parquet; the name tells which by its ending."""
@@ -116,10 +110,11 @@ class Executions:
         if path.suffix not in (".csv", ".parquet"):
             raise InputError(f"{path}: give a name that ends in .html, .csv or .parquet")
         try:
-            if path.suffix == ".csv":
-                self.jobs.to_csv(path, float_format="%.6f")
-            else:
-                self.jobs.to_parquet(path)
+            with writing(path) as file:
+                if path.suffix == ".csv":
+                    self.jobs.to_csv(file, float_format="%.6f")
+                else:
+                    self.jobs.to_parquet(file)
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -179,8 +174,11 @@ SHADES: Final = (1.0, 0.7, 0.85, 0.55)
 
 
 def all_figures(found: Executions) -> tuple[dict[str, pages.Figure | None], float]:
-    """The figures by their names, and from when on the charts show jobs."""
-    charts = [_rectangles(run) for run in found.runs]
+    """The figures by their names, and from when on the charts show jobs; a log does not tell of hosts."""
+    charts = [
+        None if run.intervals is None else rectangles(run).dropna().sort_values("begin", kind="stable")
+        for run in found.runs
+    ]
     window = _window(found, [chart for chart in charts if chart is not None])
     drawn: dict[str, pages.Figure | None] = {
         name: None if chart is None else _gantt(found, run, chart, window)
@@ -189,18 +187,12 @@ def all_figures(found: Executions) -> tuple[dict[str, pages.Figure | None], floa
     return drawn | {"differences": _differences(found)}, window[0]
 
 
-def _rectangles(run: Run) -> pd.DataFrame | None:
-    """What the jobs of a run take of time and hosts, in the order of their starts; unknown of a log."""
-    return None if run.intervals is None else rectangles(run).dropna().sort_values("begin", kind="stable")
-
-
 def _window(found: Executions, charts: list[pd.DataFrame]) -> tuple[float, float]:
     """The part of time that the charts show: all of it, or what can be drawn from the first difference on."""
     end = max(run.end for run in found.runs)
     if all(len(chart) <= MOST_RECTANGLES for chart in charts):
         return 0.0, end
-    start = found.first_difference or 0.0
-    last = end
+    start, last = found.first_difference or 0.0, end
     for chart in charts:
         begins = chart.loc[chart["end"] > start, "begin"].to_numpy()
         if len(begins) > MOST_RECTANGLES:
@@ -209,21 +201,18 @@ def _window(found: Executions, charts: list[pd.DataFrame]) -> tuple[float, float
 
 
 def _gantt(found: Executions, run: Run, chart: pd.DataFrame, window: tuple[float, float]) -> pages.Figure:
-    sign = 1 if run is found.second else -1
     names = names_of_jobs(run, found.tells_workloads)
-    later = sign * found.jobs["later"]
-    elsewhere = found.has_other_hosts
+    later = found.jobs["later"] if run is found.second else -found.jobs["later"]
     layers: dict[str, list[pages.Bar]] = {kind: [] for kind in KINDS}
     shown = chart[(chart["end"] > window[0]) & (chart["begin"] < window[1])].iloc[:MOST_RECTANGLES]
     shades = (pd.factorize(shown["job"])[0] % len(SHADES)).tolist()
     for area, shade in zip(shown.itertuples(), shades, strict=True):
         name = names[area.job]
-        kind, words = _compared(later.get(name, inf), bool(elsewhere.get(name, False)))
+        kind, words = _compared(later.get(name, inf), bool(found.has_other_hosts.get(name, False)))
         hosts = f"hosts {area.low:.0f}-{area.high - 1:.0f}"
         text = f"{pages.time_text(area.begin)} to {pages.time_text(area.end)}, {hosts}; {words}"
-        layers[kind].append(
-            pages.Bar(area.begin, area.end, area.low, area.high, f"job {name}", text, SHADES[shade])
-        )
+        sides = (area.begin, area.end, area.low, area.high)
+        layers[kind].append(pages.Bar(*sides, f"job {name}", text, SHADES[shade]))
     return pages.Figure(
         pages.Axis("time", "s", ends=window),
         pages.Axis("host", ends=(0, run.hosts)),
@@ -250,11 +239,13 @@ def _compared(later: float, elsewhere: bool) -> tuple[str, str]:
 
 def _differences(found: Executions) -> pages.Figure:
     """How much later each job starts in the second execution, by its submission in the first."""
-    jobs = found.jobs.iloc[:MOST_DOTS]
-    points = [
-        pages.Point(job.first_submission, job.later, f"job {job.Index}", _sentence(found, job.later))
-        for job in jobs.itertuples()
-    ]
+    points = []
+    for job in found.jobs.iloc[:MOST_DOTS].itertuples():
+        kind, _ = _compared(job.later, False)
+        text = f"starts {pages.time_text(abs(job.later))} {kind} in {found.second.label}"
+        if kind == "as in the other":
+            text = "starts at the same time in both"
+        points.append(pages.Point(job.first_submission, job.later, f"job {job.Index}", text))
     farthest = float(np.abs(found.jobs["later"]).max()) or 1.0
     latest = max(1.0, float(found.jobs["first_submission"].max()))
     rule = pages.Layer("rule", [pages.Point(0.0, 0.0)], None, "the same start")
@@ -263,13 +254,6 @@ def _differences(found: Executions) -> pages.Figure:
         pages.Axis(f"later in {found.second.label}", "s", "symlog", ends=(-farthest, farthest)),
         [rule, pages.Layer("dots", points, 0)],
     )
-
-
-def _sentence(found: Executions, later: float) -> str:
-    kind, _ = _compared(later, False)
-    if kind == "as in the other":
-        return "starts at the same time in both"
-    return f"starts {pages.time_text(abs(later))} {kind} in {found.second.label}"
 
 
 #: So many jobs are in the table, those whose starts differ most.
@@ -293,29 +277,29 @@ def write_executions_page(path: str | Path, found: Executions) -> None:
     )
     times = (f"start, {first}", f"start, {second}", "later", "longer wait", "longer run")
     heads = ("job", *times, f"hosts, {first}", f"hosts, {second}")
+    rows = [
+        [
+            html.escape(str(job.Index)),
+            *map(pages.time_text, (job.first_start, job.second_start)),
+            *map(signed, (job.later, job.longer_wait, job.longer_run)),
+            *map(html.escape, (job.first_hosts, job.second_hosts)),
+        ]
+        for job in found.jobs[found.differs].iloc[:MOST_ROWS].itertuples()
+    ]
     jobs = pages.section(
         "Jobs",
         "Those whose starts differ most. The command batsched-py diff -o TABLE.csv writes all.",
-        pages.table("", heads, _rows(found)),
+        pages.table("", heads, rows),
         layout="wide",
     )
     pages.write_figures_page(path, title, header, "\n".join([charts, starts, jobs]), drawn)
 
 
 def _tiles(found: Executions) -> str:
-    shown = [
-        (
-            "jobs in both",
-            f"{len(found.jobs):,}",
-            f"{len(found.only_first) + len(found.only_second):,} in one only",
-        ),
-        ("start differently", f"{int(found.is_moved.sum()):,}", f"{found.is_moved.mean():.0%} of them"),
-        (
-            "on other hosts",
-            f"{int(found.has_other_hosts.sum()):,}",
-            f"{found.has_other_hosts.mean():.0%} of them",
-        ),
-    ]
+    alone = len(found.only_first) + len(found.only_second)
+    shown = [("jobs in both", f"{len(found.jobs):,}", f"{alone:,} in one only")]
+    for label, which in (("start differently", found.is_moved), ("on other hosts", found.has_other_hosts)):
+        shown.append((label, f"{int(which.sum()):,}", f"{which.mean():.0%} of them"))
     for name, (one, two) in found.measured().items():
         texts = [f"{each:.2f}" if "slowdown" in name else pages.time_text(each) for each in (one, two)]
         shown.append((name, texts[1], f"{texts[0]} in {html.escape(found.first.label)}"))
@@ -333,22 +317,6 @@ def _note(found: Executions, since: float) -> str:
     if since:
         parts.append(f"Charts show about {MOST_RECTANGLES:,} jobs, from there on.")
     return " ".join(parts)
-
-
-def _rows(found: Executions) -> list[list[str]]:
-    return [
-        [
-            html.escape(str(job.Index)),
-            pages.time_text(job.first_start),
-            pages.time_text(job.second_start),
-            signed(job.later),
-            signed(job.longer_wait),
-            signed(job.longer_run),
-            html.escape(job.first_hosts),
-            html.escape(job.second_hosts),
-        ]
-        for job in found.jobs[found.differs].iloc[:MOST_ROWS].itertuples()
-    ]
 
 
 def signed(seconds: float) -> str:

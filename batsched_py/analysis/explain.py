@@ -9,7 +9,6 @@ shared with others.
 
 from __future__ import annotations
 
-import csv
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,19 +20,17 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
-from batsched_py.analysis.conditions import Absence, Absences, Carried, Contention, HeldJob, State
-from batsched_py.analysis.schedule import (
-    INSTANT,
-    RESIZES,
-    SLACK,
-    Resize,
-    full_ids,
-    has_resizes,
-    host_sets,
-    in_pieces,
-    read_table,
-    tables_beside,
+from batsched_py.analysis import schedule as jobs_csv
+from batsched_py.analysis.conditions import (
+    Absence,
+    Absences,
+    Carried,
+    Contention,
+    HeldJob,
+    State,
+    arrivals_of,
 )
+from batsched_py.analysis.schedule import INSTANT, RESIZES, SLACK, Resize
 from batsched_py.analysis.validator.nodes import Demand, Nodes, Requests, Room
 from batsched_py.errors import InputError
 from batsched_py.ledger.nodes import EMPTY, TOGETHER, where
@@ -64,21 +61,20 @@ def in_words(remark: Remark) -> str:
 
 def read_remarks(lines: Iterable[str], name: str) -> dict[str, list[Remark]]:
     """The remarks on each job, in the order of time; a line that cannot be read is named."""
-    rows = csv.DictReader(lines)
+
+    def read(row: dict[str, str]) -> Remark:
+        start = float(row["start"]) if row["start"] else None
+        return Remark(float(row["time"]), row["job_id"], row["text"] or "", start)
+
     found: dict[str, list[Remark]] = {}
-    try:
-        for row in rows:
-            start = float(row["start"]) if row["start"] else None
-            remark = Remark(float(row["time"]), row["job_id"], row["text"] or "", start)
-            found.setdefault(remark.job_id, []).append(remark)
-    except (KeyError, ValueError, TypeError, csv.Error):
-        raise InputError(f"{name}:{rows.line_num}: this is no line of remarks ({HEADER.strip()})") from None
+    for remark in jobs_csv.read_lines(lines, name, f"this is no line of remarks ({HEADER.strip()})", read):
+        found.setdefault(remark.job_id, []).append(remark)
     return found
 
 
 def remarks_beside(jobs_file: str | Path) -> dict[str, list[Remark]]:
     """The remarks beside a ``PREFIX_jobs.csv``; none if they were not asked for."""
-    return read_table(tables_beside(jobs_file), "remarks", read_remarks) or {}
+    return jobs_csv.read_table(jobs_csv.tables_beside(jobs_file), "remarks", read_remarks) or {}
 
 
 #: What is known about unavailable and sleeping hosts from a schedule alone.
@@ -260,7 +256,7 @@ class Explanation:
     """In the order of their starts."""
     reservations: Sequence[Reservation] = ()
     """Each reservation that it had, as the policy remarked."""
-    remarks: Sequence[Remark] = field(default=())
+    remarks: Sequence[Remark] = ()
     """The other remarks of the policy on it."""
     contention: Contention | None = None
     """Why it ran longer than alone, if it did and that is known."""
@@ -281,10 +277,8 @@ class Explanation:
     @property
     def queued(self) -> float:
         """For how much of that it was in the queue, because it waited for no other job."""
-        held = (
-            0.0 if self.held is None or self.held.eligible is None else self.held.eligible - self.submission
-        )
-        return self.waited - held
+        eligible = None if self.held is None else self.held.eligible
+        return self.waited - (0.0 if eligible is None else eligible - self.submission)
 
     @property
     def room(self) -> float:
@@ -317,10 +311,11 @@ class Explainer:
     """Explains the jobs of one schedule."""
 
     def __init__(self, schedule: pd.DataFrame, known: Evidence) -> None:
-        self._ids = full_ids(schedule).to_list()
+        self._known = known
+        self._ids = jobs_csv.full_ids(schedule).to_list()
         self._names = schedule["job_id"].to_list()
-        pieces = in_pieces(schedule.reset_index(drop=True))
-        self._piece_hosts = host_sets(pieces)
+        pieces = jobs_csv.in_pieces(schedule.reset_index(drop=True))
+        self._piece_hosts = jobs_csv.host_sets(pieces)
         self._row_of_piece = pieces.index.to_numpy()
         first = np.searchsorted(self._row_of_piece, np.arange(len(schedule)))
         self._hosts = [self._piece_hosts[piece] for piece in first]
@@ -330,22 +325,20 @@ class Explainer:
         self._nb_hosts = max(used, known.hosts or 0)
         self._ran = (schedule["final_state"] != JobState.REJECTED).to_numpy()
         self._submission = schedule["submission_time"].to_numpy()
-        self._held = known.held
-        self._arrival = self._arrivals()
+        arrivals = jobs_csv.full_ids(schedule).map(arrivals_of(known.held))
+        self._arrival = arrivals.fillna(schedule["submission_time"]).to_numpy(float)
+        """When each job joined the queue: at its submission, or when it waited for no other job any more."""
         self._start = schedule["starting_time"].to_numpy()
         passing = schedule["execution_time"].to_numpy() <= INSTANT
         self._finish = np.where(passing, self._start, schedule["finish_time"].to_numpy())
         self._piece_start, self._piece_finish = self._start, self._finish
-        if has_resizes(schedule):
+        if jobs_csv.has_resizes(schedule):
             self._piece_start = pieces["starting_time"].to_numpy()
             self._piece_finish = pieces["finish_time"].to_numpy()
         self._resizes = schedule[RESIZES].to_list() if RESIZES in schedule else [()] * len(schedule)
         self._size = schedule["requested_number_of_resources"].to_numpy()
         limit = schedule["requested_time"].to_numpy()
         self._walltime = np.where(limit < 0, inf, limit)
-        self._remarks = known.remarks
-        self._absences = known.absences
-        self._carried = known.carried
         self._reserved = sorted(
             (remark for each in known.remarks.values() for remark in each if remark.start is not None),
             key=lambda remark: remark.time,
@@ -364,22 +357,13 @@ class Explainer:
                 self._piece_finish.tolist(),
             )
 
-    def _arrivals(self) -> np.ndarray:
-        """When each job joined the queue: at its submission, or when it waited for no other job any more."""
-        times = self._submission.copy()
-        for row, job_id in enumerate(self._ids):
-            held = self._held.get(job_id)
-            if held is not None and held.eligible is not None:
-                times[row] = held.eligible
-        return times
-
     def explain(self, job: str) -> Explanation:
         """Why a job waited, which is named as in the schedule, with or without its workload."""
         row = self._find(job)
         job_id = self._ids[row]
         submission = float(self._submission[row])
         common = (job_id, int(self._size[row]), float(self._walltime[row]), submission)
-        own = self._remarks.get(job_id, ())
+        own = self._known.remarks.get(job_id, ())
         others = [remark for remark in own if remark.start is None]
         reservations = [Reservation(remark.time, remark.start) for remark in own if remark.start is not None]
         if not self._ran[row]:
@@ -390,14 +374,17 @@ class Explainer:
                 self._nb_hosts,
                 reservations=reservations,
                 remarks=others,
-                held=self._held.get(job_id),
+                held=self._known.held.get(job_id),
             )
         start, arrival = float(self._start[row]), float(self._arrival[row])
         absences = [
             each
-            for each in map(partial(self._for_job, row), self._absences.told)
+            for each in map(partial(self._for_job, row), self._known.absences.told)
             if each.since < start - SLACK and each.until > arrival
         ]
+        contention = None
+        if self._known.carried is not None:
+            contention = self._known.carried.contention(job_id, float(self._finish[row] - self._start[row]))
         return Explanation(
             *common,
             start,
@@ -407,14 +394,14 @@ class Explainer:
             list(self._free_hosts(arrival, start, absences)),
             sorted(self._holders(row), key=lambda holder: (holder.until, holder.since, holder.id)),
             sorted(absences, key=lambda absence: (absence.until, absence.since)),
-            self._absences.untold,
+            self._known.absences.untold,
             [self._overtaker(row, int(other), absences) for other in self._overtakers(row)],
             reservations,
             others,
-            self._contention(row),
-            None if self._nodes is None else self._nodes.lacks(self._ids[row], arrival, start, absences),
-            "" if self._nodes is None else self._nodes.where(self._ids[row]),
-            self._held.get(job_id),
+            contention,
+            None if self._nodes is None else self._nodes.lacks(job_id, arrival, start, absences),
+            "" if self._nodes is None else self._nodes.where(job_id),
+            self._known.held.get(job_id),
             self._resizes[row],
         )
 
@@ -429,11 +416,6 @@ class Explainer:
         if self._hosts[row] & absence.hosts and start < absence.until - SLACK and absence.since < end - SLACK:
             return replace(absence, since=inf)
         return replace(absence, since=absence.since - float(self._walltime[row]))
-
-    def _contention(self, row: int) -> Contention | None:
-        if self._carried is None:
-            return None
-        return self._carried.contention(self._ids[row], float(self._finish[row] - self._start[row]))
 
     def _find(self, job: str) -> int:
         rows = [row for row, names in enumerate(zip(self._ids, self._names, strict=True)) if job in names]
@@ -465,10 +447,8 @@ class Explainer:
         return before
 
     def _overtakers(self, row: int) -> list[int]:
-        later = ~self._earlier(row)
-        later[row] = False
-        earlier_started = self._start < self._start[row] - SLACK
-        found = np.flatnonzero(self._ran & later & earlier_started)
+        later = ~self._earlier(row) & (self._start < self._start[row] - SLACK)
+        found = np.flatnonzero(self._ran & later)
         return sorted(found.tolist(), key=lambda other: (self._start[other], self._ids[other]))
 
     # --- the hosts -------------------------------------------------------------------------------
@@ -524,26 +504,15 @@ class Explainer:
             assert reserved.start is not None
             in_time = expected_end <= reserved.start + SLACK
             reason = "ends by the reservation" if in_time else "takes extra hosts"
-        return Overtaker(
-            self._ids[other],
-            start,
-            int(self._size[other]),
-            expected_end,
-            reason,
-            None if reserved is None else reserved.job_id,
-            None if reserved is None else reserved.start,
-            free,
-        )
+        job_id, at = (None, None) if reserved is None else (reserved.job_id, reserved.start)
+        size = int(self._size[other])
+        return Overtaker(self._ids[other], start, size, expected_end, reason, job_id, at, free)
 
     def _reservation(self, row: int, time: float) -> Remark | None:
         """The reservation of the job itself at a time, or else the last one that is still valid."""
-        own = [
-            remark
-            for remark in self._remarks.get(self._ids[row], ())
-            if remark.start is not None and remark.time <= time + SLACK
-        ]
-        if own:
-            return own[-1]
+        for remark in reversed(self._known.remarks.get(self._ids[row], ())):
+            if remark.start is not None and remark.time <= time + SLACK:
+                return remark
         for place in range(bisect_right(self._reserved_times, time + SLACK) - 1, -1, -1):
             remark = self._reserved[place]
             holder = self._rows.get(remark.job_id)

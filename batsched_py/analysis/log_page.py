@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from typing import Final
 
-from batsched_py.analysis.pages import (
-    Axis,
-    Bar,
-    Figure,
-    Layer,
-    Point,
-    figure,
-    section,
-    table,
-    tiles,
-    time_text,
-    write_figures_page,
-)
+from batsched_py.analysis import pages
+from batsched_py.analysis.pages import Axis, Bar, Figure, Layer, Point, time_text
 from batsched_py.workload.description import Description
-from batsched_py.workload.description.jobs import BagStatistics, Distribution
+from batsched_py.workload.description.jobs import Distribution
 from batsched_py.workload.description.over_time import SCALES
 from batsched_py.workload.swf.log import WEEK
 
@@ -40,18 +29,22 @@ HOURS: Final = tuple((hour, f"{hour}:00") for hour in range(0, 24, 6))
 
 def all_figures(known: Description) -> dict[str, Figure | None]:
     """The figures by their names; None where the log does not tell enough."""
-    spread, bags = known.distributions, known.bags.contiguous
+    spread = known.distributions
+    sizes = Axis(
+        "processors", scale="log", ends=(1, max(spread.size.percentiles[-1], 2)), ticks=POWERS_OF_TWO
+    )
+    accuracy = Axis("run time over requested time", ends=(0, 1.2))
     return {
         "weekly_jobs": _weekly_jobs(known),
         "weekly_load": _weekly_load(known),
         "cycle": _cycle(known),
         "hours": _hours(known),
         "run_time": _times(spread.run_time, "run time"),
-        "size": _sizes(spread.size),
+        "size": _cumulative(spread.size, sizes, lambda size: f"{size:,.0f}"),
         "interarrival": _times(spread.interarrival, "time"),
-        "accuracy": _accuracy(spread.accuracy),
-        "bag_sizes": _bag_sizes(bags),
-        "bag_durations": _times(bags.submission_durations, "duration"),
+        "accuracy": _cumulative(spread.accuracy, accuracy, lambda share: f"{share:.2f}"),
+        "bag_sizes": _bag_sizes(known),
+        "bag_durations": _times(known.bags.contiguous.submission_durations, "duration"),
         "entropies": _entropies(known),
         "memory": _memory(known),
         "run_times_by_size": _run_times_by_size(known),
@@ -142,21 +135,10 @@ def _times(known: Distribution | None, label: str) -> Figure | None:
     return _cumulative(known, axis, time_text)
 
 
-def _sizes(known: Distribution) -> Figure:
-    """The cumulative distribution of sizes."""
-    axis = Axis("processors", scale="log", ends=(1, max(known.percentiles[-1], 2)), ticks=POWERS_OF_TWO)
-    return _cumulative(known, axis, lambda size: f"{size:,.0f}")
-
-
-def _accuracy(known: Distribution | None) -> Figure | None:
-    """The cumulative distribution of run time over requested time, up to 1.2."""
+def _cumulative(known: Distribution | None, axis: Axis, tell: Callable[[float], str]) -> Figure | None:
+    """The cumulative distribution of something on an axis, as far as that reaches."""
     if known is None:
         return None
-    axis = Axis("run time over requested time", ends=(0, 1.2))
-    return _cumulative(known, axis, lambda share: f"{share:.2f}")
-
-
-def _cumulative(known: Distribution, axis: Axis, tell: Callable[[float], str]) -> Figure:
     low, high = axis.ends or (-inf, inf)
     points = [
         Point(min(max(value, low), high), percent, f"{percent} %", f"at most {tell(value)}")
@@ -165,9 +147,9 @@ def _cumulative(known: Distribution, axis: Axis, tell: Callable[[float], str]) -
     return Figure(axis, Axis("share", "%", ends=(0, 100)), [Layer("steps", points)])
 
 
-def _bag_sizes(known: BagStatistics) -> Figure:
+def _bag_sizes(known: Description) -> Figure:
     """How many bags have how many jobs; a Zipf distribution is a straight line here."""
-    counts = known.size_classes
+    counts = known.bags.contiguous.size_classes
     bars = []
     for power, count in enumerate(counts):
         low = 2**power
@@ -224,8 +206,8 @@ def _run_times_by_size(known: Description) -> Figure:
         left, mean, median = each.size_from, each.mean_run_time, each.median_run_time
         heading = f"{left} to {each.size_to} processors"
         text = f"{each.share_of_jobs:.1%} of the jobs, mean {time_text(mean)}, median {time_text(median)}"
-        bars.append(Bar(left, 2 * left, low, mean, heading, text))
-        dots.append(Point(left * 2**0.5, median, heading, text))
+        bars.append(Bar(left, 2 * left, low, max(mean, low), heading, text))
+        dots.append(Point(left * 2**0.5, max(median, low), heading, text))
     return Figure(
         Axis("processors", scale="log", ends=(1, 2 * classes[-1].size_from), ticks=POWERS_OF_TWO),
         Axis("run time", scale="log", ends=(low, max(1.5 * max(times), 10 * low)), ticks=TIMES),
@@ -258,9 +240,10 @@ def write_log_page(path: str | Path, known: Description) -> None:
 <p class="note">The first thing to do before simulating it: <code>batsched-py calibrate</code> replays the log
 as it was, and tells how far such a simulation may be trusted. Drag across a figure to zoom in, double-click
 to see all of it again, hover for values.</p>"""
-    parts = (_weeks, _cycles, _distributions, _bags, _bursts, _shapes, _users, _records, _header)
-    sections = "\n".join(part(known) for part in parts)
-    write_figures_page(path, title, header, sections, all_figures(known))
+    sections = "\n".join(
+        [*_over_time(known), *_of_jobs(known), *_of_weeks(known), *_of_users(known), *_records(known)]
+    )
+    pages.write_figures_page(path, title, header, sections, all_figures(known))
 
 
 def _subtitle(known: Description) -> str:
@@ -289,7 +272,11 @@ def _tiles(known: Description) -> str:
             f"{load.duration / 86400:,.0f}",
             f"{load.jobs / max(load.duration / 86400, 1):,.0f} jobs a day",
         ),
-        ("utilization", _share(load.utilization), f"load {_share(load.load)}"),
+        (
+            "utilization",
+            pages.or_unknown(load.utilization, ".0%"),
+            f"load {pages.or_unknown(load.load, '.0%')}",
+        ),
         (
             "jobs in bags of tasks",
             f"{bags.contiguous.share_of_jobs:.0%}",
@@ -302,94 +289,86 @@ def _tiles(known: Description) -> str:
         ),
         ("spatial entropy", f"{known.burstiness.spatial:.3f}", "1 would be an even spread"),
     ]
-    return tiles(shown)
+    return pages.tiles(shown)
 
 
-def _weeks(known: Description) -> str:
-    return section(
+def _over_time(known: Description) -> Iterator[str]:
+    """The sections of when jobs are submitted."""
+    yield pages.section(
         "Week by week",
         "Jobs submitted in each week from the first submission on; users that stand out or are the busiest "
         "are apart. Below, what was submitted as a share of what the machine can do in a week, and what was "
         "running.",
-        figure("Submissions", "weekly_jobs"),
-        figure("Load", "weekly_load"),
+        pages.figure("Submissions", "weekly_jobs"),
+        pages.figure("Load", "weekly_load"),
         layout="wide",
     )
-
-
-def _cycles(known: Description) -> str:
     clock = "On the wall clock where the machine stood."
     if not known.cycles.known:
         clock = "The log does not say when it began; it is taken to begin on a Monday at midnight."
-    return section(
+    yield pages.section(
         "Cycles",
         f"{clock} {known.cycles.working_hours:.0%} of the jobs are submitted from Monday to Friday between "
         f"8:00 and 18:00, which is 30 % of a week, and {known.cycles.weekend:.0%} at weekends.",
-        figure("By the hour of the week", "cycle"),
-        figure("By the hour of the day", "hours"),
+        pages.figure("By the hour of the week", "cycle"),
+        pages.figure("By the hour of the day", "hours"),
     )
 
 
-def _distributions(known: Description) -> str:
-    spread = known.distributions
+def _of_jobs(known: Description) -> Iterator[str]:
+    """The sections of what jobs are like."""
+    spread, bags = known.distributions, known.bags.contiguous
     shares = f"{spread.serial:.0%} serial; of the others {spread.powers_of_two:.0%} on powers of two"
-    return section(
+    yield pages.section(
         "Distributions",
-        f"Of the {known.characterised:,} jobs that completed, ran for some time and asked for processors, "
+        f"Of the {known.characterised:,} jobs that completed and asked for processors, "
         "as are all figures below.",
-        figure("Run time", "run_time"),
-        figure(f"Size ({shares})", "size"),
-        figure("Time between submissions", "interarrival"),
-        figure("Accuracy of estimates", "accuracy"),
+        pages.figure("Run time", "run_time"),
+        pages.figure(f"Size ({shares})", "size"),
+        pages.figure("Time between submissions", "interarrival"),
+        pages.figure("Accuracy of estimates", "accuracy"),
     )
-
-
-def _bags(known: Description) -> str:
-    bags = known.bags.contiguous
-    return section(
+    deviations = [
+        (
+            f"{each.run_time_from:,.0f} to {each.run_time_to:,.0f} s",
+            f"{each.bags:,}",
+            "" if each.variability is None else f"{each.variability:,.0f} s",
+        )
+        for each in bags.variability
+    ]
+    heads = ("mean run time of the bag", "bags", "mean deviation")
+    yield pages.section(
         "Bags of tasks",
         "Jobs of the same user, group, queue, executable, requested time and size, each within "
         f"{known.bags.delta:g} s of the one before: {bags.share_of_jobs:.1%} of all jobs are in bags of two "
         f"or more where nobody else's job may come in between, {known.bags.per_key.share_of_jobs:.1%} where "
         f"it may. The sizes of bags fit a Zipf distribution of exponent {bags.zipf_exponent:.2f}.",
-        figure("Sizes", "bag_sizes"),
-        figure("From the first to the last submission", "bag_durations"),
-        table(
-            "How much run times vary within a bag",
-            ("mean run time of the bag", "bags", "mean deviation"),
-            [
-                (
-                    f"{each.run_time_from:,.0f} to {each.run_time_to:,.0f} s",
-                    f"{each.bags:,}",
-                    "" if each.variability is None else f"{each.variability:,.0f} s",
-                )
-                for each in bags.variability
-            ],
-        ),
+        pages.figure("Sizes", "bag_sizes"),
+        pages.figure("From the first to the last submission", "bag_durations"),
+        pages.table("How much run times vary within a bag", heads, deviations),
         layout="three",
     )
 
 
-def _bursts(known: Description) -> str:
-    return section(
+def _of_weeks(known: Description) -> Iterator[str]:
+    """The sections of what changes from week to week, and how run times and sizes go together."""
+    yield pages.section(
         "Burstiness and memory",
         "Normalised entropy of arrivals over intervals: the lower, the burstier. The Hurst parameter of the "
         "arrivals in quarters of an hour, without the weekly cycle: above 0.5, the effect of a busy "
         "time lasts long.",
-        figure("Temporal burstiness", "entropies"),
-        figure("Long-range dependence", "memory"),
+        pages.figure("Temporal burstiness", "entropies"),
+        pages.figure("Long-range dependence", "memory"),
     )
-
-
-def _shapes(known: Description) -> str:
     locality = known.locality
+    pearson, spearman = known.correlation.pearson, known.correlation.spearman
     compared = {"run time": locality.run_time, "size": locality.size, "user": locality.user}
-    return section(
+    yield pages.section(
         "Run time and size",
-        f"Correlation {_number(known.correlation.pearson)}, of ranks {_number(known.correlation.spearman)}; "
+        f"Correlation {pages.or_unknown(pearson, '.3f')}, of ranks {pages.or_unknown(spearman, '.3f')}; "
         f"normalised entropy of run time over sizes {known.burstiness.spatial:.3f}.",
-        figure("Run time of jobs by their size", "run_times_by_size"),
-        table(
+        pages.figure("Run time of jobs by their size", "run_times_by_size"),
+        pages.table(
             "Locality: how far a week's distribution is from the whole log's",
             ("of", "distance (0 to 1)", "by chance"),
             [(name, f"{each.distance:.2f}", f"{each.by_chance:.2f}") for name, each in compared.items()],
@@ -397,8 +376,9 @@ def _shapes(known: Description) -> str:
     )
 
 
-def _users(known: Description) -> str:
-    found = known.flurries
+def _of_users(known: Description) -> Iterator[str]:
+    """The section of users, and of those that stand out."""
+    found, repetition = known.flurries, pages.or_unknown(known.locality.repetition, ".0%")
     busiest = [
         (f"{user.user}", f"{user.jobs:,}", _bar(user.share_of_jobs), _bar(user.share_of_work))
         for user in known.users.busiest
@@ -410,40 +390,18 @@ def _users(known: Description) -> str:
     outstanding += [
         (f"{each.user}", "all", f"{each.jobs:,}", _bar(each.share_of_jobs)) for each in found.dominating
     ]
-    return section(
+    yield pages.section(
         "Users",
         f"{known.users.sessions:,} sessions, where an hour of silence lies between two, of "
-        f"{known.users.jobs_per_session.mean:.1f} jobs on average. {_share(known.locality.repetition)} of "
-        "the jobs agree with the same user's previous one in all attributes of a bag. A flurry is a week in "
-        "which a user submits half of the jobs and three times those of the median week; a dominating user "
-        "submits a quarter of all.",
-        table("Busiest users", ("user", "jobs", "share of jobs", "share of work"), busiest),
-        table("Flurries and dominating users", ("user", "weeks", "jobs", "share of jobs then"), outstanding),
+        f"{known.users.jobs_per_session.mean:.1f} jobs on average. {repetition} of the jobs agree with the "
+        "same user's previous one in all attributes of a bag. A flurry is a week in which a user submits "
+        "half of the jobs and three times those of the median week; a dominating user submits a quarter of "
+        "all.",
+        pages.table("Busiest users", ("user", "jobs", "share of jobs", "share of work"), busiest),
+        pages.table(
+            "Flurries and dominating users", ("user", "weeks", "jobs", "share of jobs then"), outstanding
+        ),
     )
-
-
-def _records(known: Description) -> str:
-    quality = known.quality
-    return section(
-        "Records",
-        "What a reader should not trust. A record may be in several kinds.",
-        _counts("Left out or filled in", {**quality.left_out, **quality.guessed}),
-        _counts("Suspicious", quality.suspicious),
-        _counts("Unknown", quality.unknown),
-        layout="three",
-    )
-
-
-def _header(known: Description) -> str:
-    lines = [f"{key}: {line}" for key, value in known.header.items() for line in value.split("\n")]
-    return section("Header of the log", "", f"<pre>{html.escape(chr(10).join(lines))}</pre>", layout="wide")
-
-
-def _counts(title: str, counts: dict[str, int]) -> str:
-    rows = [
-        (html.escape(kind), f"{count:,}") for kind, count in sorted(counts.items(), key=lambda item: -item[1])
-    ]
-    return table(title, ("kind", "records"), rows)
 
 
 def _bar(share: float) -> str:
@@ -451,9 +409,21 @@ def _bar(share: float) -> str:
     return f'{meter}<span class="figure">{share:.1%}</span>'
 
 
-def _share(value: float | None) -> str:
-    return "?" if value is None else f"{value:.0%}"
-
-
-def _number(value: float | None) -> str:
-    return "?" if value is None else f"{value:.3f}"
+def _records(known: Description) -> Iterator[str]:
+    """The sections of what a reader should not trust, and of what the log says of itself."""
+    quality = known.quality
+    kinds = {
+        "Left out or filled in": {**quality.left_out, **quality.guessed},
+        "Suspicious": quality.suspicious,
+        "Unknown": quality.unknown,
+    }
+    tables = []
+    for title, counts in kinds.items():
+        most_first = sorted(counts.items(), key=lambda item: -item[1])
+        rows = [(html.escape(kind), f"{count:,}") for kind, count in most_first]
+        tables.append(pages.table(title, ("kind", "records"), rows))
+    note = "What a reader should not trust. A record may be in several kinds."
+    yield pages.section("Records", note, *tables, layout="three")
+    lines = [f"{key}: {line}" for key, value in known.header.items() for line in value.split("\n")]
+    header = f"<pre>{html.escape(chr(10).join(lines))}</pre>"
+    yield pages.section("Header of the log", "", header, layout="wide")

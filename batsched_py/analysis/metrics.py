@@ -9,21 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from operator import itemgetter
-from typing import Final, Literal
+from math import ceil
+from operator import attrgetter, methodcaller
+from typing import Any, Final, Literal
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from batsched_py.analysis import user_metrics
-from batsched_py.analysis.outcome import Outcome, nb_restarts, queue_length
+from batsched_py.analysis.outcome import TAU, Outcome
 from batsched_py.analysis.schedule import INSTANT
+from batsched_py.analysis.user_metrics import noted
 from batsched_py.protocol.jobs import JobState
 
 DAY: Final = 86400.0
 
-#: Bound of the bounded slowdown, in seconds: shorter jobs count as if they ran for this long.
-TAU: Final = 10.0
-
+#: What a metric summarises: a number for each executed job.
+Values = Callable[[Outcome], NDArray[np.float64]]
 
 SYMBOLS: Final = (
     "For each job, a is its submission, s its start, f its finish and r = f - s its run time. n is the "
@@ -44,6 +47,7 @@ Part = Literal[
     "decisions",
     "working_sessions",
     "patient_jobs",
+    "pending_jobs",
     "sober_jobs",
     "joules_around_windows",
     "failed_executions",
@@ -66,11 +70,6 @@ class Metric:
     needs: Part | None = None
     """The part of an outcome that it needs; if that is missing, so is the metric."""
 
-    @property
-    def is_known_of_users(self) -> bool:
-        """Whether it is computed for the jobs of each user as well."""
-        return self.per_user and self.needs in (None, "recorded")
-
 
 def _ratio(part: float, whole: float) -> float:
     return float(part / whole) if whole else float("nan")
@@ -80,46 +79,79 @@ def _count(state: JobState) -> Callable[[Outcome], float]:
     return lambda outcome: int((outcome.schedule["final_state"] == state).sum())
 
 
-def _of_decisions(column: str, what: str, scale: float = 1.0) -> Callable[[Outcome], float]:
-    def compute(outcome: Outcome) -> float:
-        assert outcome.decisions is not None
-        return scale * float(outcome.decisions[column].agg(what))
-
-    return compute
+def _noting(key: str, value: str) -> Callable[[Outcome], float]:
+    return lambda outcome: int((noted(outcome.schedule, key) == value).sum())
 
 
-def _did(deed: str) -> Callable[[Outcome], float]:
-    return lambda outcome: int((user_metrics.noted(outcome.schedule, "sober") == deed).sum())
+def _family(
+    counting: str,
+    rows: Mapping[str, tuple[str, str, Callable[[Any], float]]],
+    per_user: bool = True,
+    needs: Part | None = None,
+) -> Iterator[Metric]:
+    """Metrics that count jobs in the same way, by name: unit, formula, and how each is computed.
+
+    The part of an outcome that they need is there when they are computed.
+    """
+    return (Metric(name, *row, counting, per_user, needs) for name, row in rows.items())
 
 
-def _joules(place: int) -> Callable[[Outcome], float]:
-    return lambda outcome: (outcome.joules_around_windows or (0.0, 0.0))[place]
-
-
-def _spent(column: str, outcome: Outcome) -> float:
+def _spent(outcome: Any, column: str) -> float:
     """The host seconds of all executions together that were useful, lost or overhead."""
-    assert outcome.failed_executions is not None
     return float(outcome.failed_executions[column].sum())
 
 
-def _sessions(outcome: Outcome) -> pd.DataFrame:
-    assert outcome.working_sessions is not None
-    return outcome.working_sessions
+def _column(name: str) -> Values:
+    return methodcaller("column", name)
 
 
-def _slowdown(jobs: pd.DataFrame) -> pd.Series[float]:
-    return jobs["turnaround_time"] / jobs["execution_time"]
+_slowdown: Final = attrgetter("slowdown")
+_bounded_slowdown: Final = attrgetter("bounded_slowdown")
 
 
-def _bounded_slowdown(jobs: pd.DataFrame) -> pd.Series[float]:
-    return (jobs["turnaround_time"] / jobs["execution_time"].clip(lower=TAU)).clip(lower=1.0)
+def _known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Those that are numbers: the slowdown of a job that took no time at all is none."""
+    return values[~np.isnan(values)]
+
+
+def _per_processor_slowdown(outcome: Outcome) -> NDArray[np.float64]:
+    work = np.maximum(outcome.column("execution_time"), outcome.bound) * np.maximum(outcome.nb_held, 1)
+    return np.maximum(outcome.column("turnaround_time") / work, 1.0)
+
+
+def _area_weighted_turnaround(outcome: Outcome) -> float:
+    areas = outcome.column("execution_time") * outcome.nb_held
+    return _ratio(float(areas @ outcome.column("turnaround_time")), float(areas.sum()))
+
+
+def _share_of_top_percent(outcome: Outcome) -> float:
+    values = np.sort(outcome.bounded_slowdown)
+    return _ratio(values[len(values) - ceil(len(values) / 100) :].sum(), values.sum())
+
+
+def _means_of_users(outcome: Outcome) -> NDArray[Any]:
+    """The mean bounded slowdown of each user, in growing order."""
+    users = user_metrics.users_of(outcome.schedule, outcome.recorded_or_refused).to_numpy()
+    of_jobs = pd.Series(users, outcome.schedule.index).reindex(outcome.executed.index)
+    return np.sort(pd.Series(outcome.bounded_slowdown).groupby(of_jobs.to_numpy()).mean().to_numpy())
+
+
+def _jain(outcome: Outcome) -> float:
+    means = _means_of_users(outcome)
+    return _ratio(means.sum() ** 2, len(means) * (means**2).sum())
+
+
+def _gini(outcome: Outcome) -> float:
+    means = _means_of_users(outcome)
+    places = 2 * np.arange(1, len(means) + 1) - len(means) - 1
+    return _ratio((places * means).sum(), len(means) * means.sum())
 
 
 def _mean_and_max(
     name: str,
     unit: str,
     term: str,
-    column: Callable[[pd.DataFrame], pd.Series[float]],
+    values: Values,
     counting: str = _EXECUTED,
     remark: str = "",
 ) -> Iterator[Metric]:
@@ -128,47 +160,41 @@ def _mean_and_max(
         f"mean_{name}",
         unit,
         f"sum {term} / m{remark}",
-        lambda outcome: _ratio(column(outcome.executed).sum(), len(outcome.executed)),
+        lambda outcome: _ratio(np.nansum(values(outcome)), len(outcome.executed)),
         counting,
     )
     yield Metric(
         f"max_{name}",
         unit,
         f"max {term}",
-        lambda outcome: float(column(outcome.executed).max()) if len(outcome.executed) else 0.0,
+        lambda outcome: float(np.fmax.reduce(values(outcome))) if len(outcome.executed) else 0.0,
         counting,
     )
 
 
-def _quantile(share: float, column: Callable[[pd.DataFrame], pd.Series[float]], outcome: Outcome) -> float:
-    return float(column(outcome.executed).quantile(share))
+def _quantile(percent: int, values: Values, outcome: Outcome) -> float:
+    known = _known(values(outcome))
+    return float(np.percentile(known, percent)) if len(known) else float("nan")
 
 
-def _percentiles(
-    name: str, unit: str, term: str, column: Callable[[pd.DataFrame], pd.Series[float]]
-) -> Iterator[Metric]:
-    """The median of something over executed jobs, and what 95 % of them do not exceed."""
-    for percent, about in ((50, "the median of"), (95, "the 95th percentile of")):
+def _percentiles(name: str, unit: str, term: str, values: Values) -> Iterator[Metric]:
+    """The median of something over executed jobs, and what 95 % and 99 % of them do not exceed."""
+    abouts = {50: "the median of", 95: "the 95th percentile of", 99: "the 99th percentile of"}
+    for percent, about in abouts.items():
         yield Metric(
             f"p{percent}_{name}",
             unit,
             f"{about} {term}",
-            partial(_quantile, percent / 100, column),
+            partial(_quantile, percent, values),
             "Rejected jobs are left out, killed jobs count with the times they had.",
         )
 
 
 _SHORT: Final = f" A job of no length counts with r = {INSTANT:g} s, as in Batsim."
-_SUBMITTED: Final = "Rejected and killed jobs count like all others: they were submitted."
-
-_DRAWN: Final = (
-    "Rejected jobs draw nothing. What idle hosts draw does not count. Only where energy is accounted for."
-)
-_SHARED: Final = f"{_EXECUTED} Only where a simulation records what links carry (`--links`)."
 _FAILED: Final = "Rejected jobs have used nothing. Only where failures have ended executions of jobs."
-_MEASURED: Final = "It is about no job. Only where decisions are measured (`--decisions`)."
+_BUSY: Final = "With users who react, over the time until 90 % of the jobs are submitted."
+_BOUNDED: Final = f"max(1, (f - a) / max(r, tau)), tau = {TAU:g} s unless told otherwise"
 _NOTED: Final = "Rejected and killed jobs count."
-_WORKED: Final = "Rejected jobs are left out. Only where jobs tell their users."
 
 METRICS: Final[tuple[Metric, ...]] = (
     Metric(
@@ -176,7 +202,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "jobs",
         "n, the number of jobs",
         lambda outcome: len(outcome.schedule),
-        "Rejected and killed jobs count.",
+        _NOTED,
     ),
     Metric(
         "nb_jobs_finished",
@@ -207,6 +233,14 @@ METRICS: Final[tuple[Metric, ...]] = (
         "Killed jobs do not count.",
     ),
     Metric(
+        "nb_jobs_pending",
+        "jobs",
+        "number of jobs whose note says pending=...",
+        lambda outcome: len(noted(outcome.schedule, "pending")),
+        "Jobs that wait in the end, for nothing can start them; they are among the rejected ones.",
+        needs="pending_jobs",
+    ),
+    Metric(
         "makespan",
         "s",
         "max f - min a",
@@ -214,52 +248,99 @@ METRICS: Final[tuple[Metric, ...]] = (
         "The submission of a rejected job counts; a killed job finishes when it is killed.",
         per_user=False,
     ),
-    *_mean_and_max("waiting_time", "s", "(s - a)", itemgetter("waiting_time")),
-    *_mean_and_max("turnaround_time", "s", "(f - a)", itemgetter("turnaround_time")),
+    *_mean_and_max("waiting_time", "s", "(s - a)", _column("waiting_time")),
+    *_mean_and_max("turnaround_time", "s", "(f - a)", _column("turnaround_time")),
     *_mean_and_max("slowdown", "", "((f - a) / r)", _slowdown, _EXECUTED + _SHORT),
-    *_mean_and_max("bounded_slowdown", "", f"max(1, (f - a) / max(r, {TAU:g} s))", _bounded_slowdown),
+    *_mean_and_max("bounded_slowdown", "", _BOUNDED, _bounded_slowdown),
     *_mean_and_max(
         "stretch",
         "",
         "(column stretch)",
-        itemgetter("stretch"),
+        _column("stretch"),
         _EXECUTED + _SHORT,
         remark=", which is the slowdown as Batsim printed it",
     ),
-    *_percentiles("waiting_time", "s", "(s - a)", itemgetter("waiting_time")),
-    *_percentiles("turnaround_time", "s", "(f - a)", itemgetter("turnaround_time")),
+    *_percentiles("waiting_time", "s", "(s - a)", _column("waiting_time")),
+    *_percentiles("turnaround_time", "s", "(f - a)", _column("turnaround_time")),
     *_percentiles("slowdown", "", "((f - a) / r)", _slowdown),
-    *_percentiles("bounded_slowdown", "", f"max(1, (f - a) / max(r, {TAU:g} s))", _bounded_slowdown),
+    *_percentiles("bounded_slowdown", "", _BOUNDED, _bounded_slowdown),
+    *_family(
+        _EXECUTED,
+        {
+            "share_of_top_percent": (
+                "",
+                "the part of the sum of all bounded slowdowns that the 1 % of the jobs with the largest have",
+                _share_of_top_percent,
+            ),
+            "mean_per_processor_slowdown": (
+                "",
+                "sum max(1, (f - a) / (hosts of the job * max(r, tau))) / m, after Zotkin and Keleher (1999)",
+                lambda outcome: _ratio(_per_processor_slowdown(outcome).sum(), len(outcome.executed)),
+            ),
+            "area_weighted_turnaround_time": (
+                "s",
+                "sum (r * hosts of the job * (f - a)) / sum (r * hosts of the job), the response time of "
+                "Boezennec et al. (2023)",
+                _area_weighted_turnaround,
+            ),
+        },
+    ),
+    *_family(
+        f"{_EXECUTED} Only where users are known.",
+        {
+            "jain_index": (
+                "",
+                "(sum x)^2 / (users * sum x^2), x the mean bounded slowdown of each user; 1 if all are equal",
+                _jain,
+            ),
+            "gini_index": (
+                "",
+                "sum over pairs of users of the difference of their x / (users * sum x); 0 if all are equal",
+                _gini,
+            ),
+        },
+        per_user=False,
+        needs="recorded",
+    ),
     Metric(
         "utilization",
         "",
         "sum (r * hosts of the job) / (hosts of the machine * makespan)",
-        lambda outcome: _ratio(outcome.host_seconds, outcome.machine_size * outcome.makespan),
-        "Rejected jobs use nothing; killed jobs use their hosts until they are killed.",
+        lambda outcome: _ratio(outcome.busy.host_seconds, outcome.busy.machine_size * outcome.busy.makespan),
+        f"Rejected jobs use nothing; killed jobs use their hosts until they are killed. {_BUSY}",
+        per_user=False,
+    ),
+    Metric(
+        "offered_load",
+        "",
+        "sum over jobs of (r * hosts of the job) / (hosts of the machine * time from the first to the last "
+        "submission)",
+        lambda outcome: _ratio(outcome.submitted_work, outcome.machine_size * outcome.submitting),
+        f"Rejected jobs offer nothing that is known, killed jobs what they had. {_BUSY}",
         per_user=False,
     ),
     Metric(
         "throughput",
         "jobs/day",
         "number of jobs that were executed / makespan",
-        lambda outcome: _ratio(len(outcome.executed), outcome.makespan / DAY),
-        "Rejected jobs do not count, killed jobs do.",
+        lambda outcome: _ratio(outcome.busy.nb_ended, outcome.busy.makespan / DAY),
+        f"Rejected jobs do not count, killed jobs do. {_BUSY}",
         per_user=False,
     ),
-    Metric(
-        "mean_queue_length",
-        "jobs",
-        "sum (s - a) / makespan, the average over time",
-        lambda outcome: _ratio(outcome.executed["waiting_time"].sum(), outcome.makespan),
-        "Rejected jobs do not count: nothing tells how long they waited. Killed jobs count.",
-        per_user=False,
-    ),
-    Metric(
-        "max_queue_length",
-        "jobs",
-        "max over time t of the number of jobs with a <= t < s",
-        lambda outcome: int(queue_length(outcome.schedule).max()) if len(outcome.executed) else 0,
-        "Rejected jobs do not count: nothing tells how long they waited. Killed jobs count.",
+    *_family(
+        f"Rejected jobs do not count: nothing tells how long they waited. Killed jobs count. {_BUSY}",
+        {
+            "mean_queue_length": (
+                "jobs",
+                "sum (s - a) / makespan, the average over time",
+                lambda outcome: _ratio(outcome.busy.waited_seconds, outcome.busy.makespan),
+            ),
+            "max_queue_length": (
+                "jobs",
+                "max over time t of the number of jobs with a <= t < s",
+                lambda outcome: outcome.max_queue_length,
+            ),
+        },
         per_user=False,
     ),
     Metric(
@@ -270,128 +351,113 @@ METRICS: Final[tuple[Metric, ...]] = (
         "Idle and sleeping hosts draw power too. Only where energy is accounted for.",
         needs="consumed_joules",
     ),
-    Metric(
-        "scheduling_time",
-        "s",
-        "sum over all decisions of their processor time",
-        _of_decisions("decision_seconds", "sum"),
-        _MEASURED,
+    *_family(
+        "It is about no job. Only where decisions are measured (`--decisions`).",
+        {
+            "scheduling_time": (
+                "s",
+                "sum over all decisions of their processor time",
+                lambda outcome: float(outcome.decisions["decision_seconds"].sum()),
+            ),
+            "mean_decision_time": (
+                "ms",
+                "1000 * sum over all decisions of their processor time / number of decisions",
+                lambda outcome: 1000.0 * float(outcome.decisions["decision_seconds"].mean()),
+            ),
+            "mean_memory": (
+                "B",
+                "sum over all decisions of the memory of the process / number of decisions",
+                lambda outcome: float(outcome.decisions["memory_bytes"].mean()),
+            ),
+            "max_memory": (
+                "B",
+                "max over all decisions of the memory of the process",
+                lambda outcome: float(outcome.decisions["memory_bytes"].max()),
+            ),
+        },
         per_user=False,
         needs="decisions",
     ),
-    Metric(
-        "mean_decision_time",
-        "ms",
-        "1000 * sum over all decisions of their processor time / number of decisions",
-        _of_decisions("decision_seconds", "mean", 1000.0),
-        _MEASURED,
-        per_user=False,
-        needs="decisions",
-    ),
-    Metric(
-        "mean_memory",
-        "B",
-        "sum over all decisions of the memory of the process / number of decisions",
-        _of_decisions("memory_bytes", "mean"),
-        _MEASURED,
-        per_user=False,
-        needs="decisions",
-    ),
-    Metric(
-        "max_memory",
-        "B",
-        "max over all decisions of the memory of the process",
-        _of_decisions("memory_bytes", "max"),
-        _MEASURED,
-        per_user=False,
-        needs="decisions",
-    ),
-    Metric(
-        "mean_slowdown_by_contention",
-        "",
-        "sum (r / run time alone on the same hosts) / m",
-        lambda outcome: _ratio(outcome.slowdown_by_contention.sum(), len(outcome.executed)),
-        _SHARED,
+    *_family(
+        f"{_EXECUTED} Only where a simulation records what links carry (`--links`).",
+        {
+            "mean_slowdown_by_contention": (
+                "",
+                "sum (r / run time alone on the same hosts) / m",
+                lambda outcome: _ratio(outcome.slowdown_by_contention.sum(), len(outcome.executed)),
+            ),
+            "max_slowdown_by_contention": (
+                "",
+                "max (r / run time alone on the same hosts)",
+                lambda outcome: float(outcome.slowdown_by_contention.max()) if len(outcome.executed) else 0.0,
+            ),
+        },
         needs="lost_seconds",
     ),
-    Metric(
-        "max_slowdown_by_contention",
-        "",
-        "max (r / run time alone on the same hosts)",
-        lambda outcome: float(outcome.slowdown_by_contention.max()) if len(outcome.executed) else 0.0,
-        _SHARED,
-        needs="lost_seconds",
-    ),
-    Metric(
-        "mean_lateness",
-        "s",
-        "sum over all jobs of (a - recorded a) / n",
-        lambda outcome: user_metrics.mean_lateness(outcome.lateness),
-        _SUBMITTED,
+    *_family(
+        "Rejected and killed jobs count like all others: they were submitted.",
+        {
+            "mean_lateness": (
+                "s",
+                "sum over all jobs of (a - recorded a) / n",
+                lambda outcome: user_metrics.mean_lateness(outcome.lateness),
+            ),
+            "relative_lateness": (
+                "",
+                "1 + mean_lateness / (last recorded a - first recorded a)",
+                lambda outcome: user_metrics.relative_lateness(outcome.lateness),
+            ),
+            "additional_lateness": (
+                "s",
+                "2 * mean_lateness / (n - 1)",
+                lambda outcome: user_metrics.additional_lateness(outcome.lateness),
+            ),
+        },
         needs="recorded",
     ),
-    Metric(
-        "relative_lateness",
-        "",
-        "1 + mean_lateness / (last recorded a - first recorded a)",
-        lambda outcome: user_metrics.relative_lateness(outcome.lateness),
-        _SUBMITTED,
-        needs="recorded",
-    ),
-    Metric(
-        "additional_lateness",
-        "s",
-        "2 * mean_lateness / (n - 1)",
-        lambda outcome: user_metrics.additional_lateness(outcome.lateness),
-        _SUBMITTED,
-        needs="recorded",
-    ),
-    Metric(
-        "nb_sessions",
-        "",
-        "number of jobs with a > 20 min + the last f before of the same user, and of the first job of each",
-        lambda outcome: len(_sessions(outcome)),
-        _WORKED,
+    *_family(
+        "Rejected jobs are left out. Only where jobs tell their users.",
+        {
+            "nb_sessions": (
+                "",
+                "number of jobs with a > 20 min + the last f before of the same user, and of the first job "
+                "of each",
+                lambda outcome: len(outcome.working_sessions),
+            ),
+            "jobs_per_session": (
+                "jobs",
+                "number of jobs that were executed / nb_sessions",
+                lambda outcome: _ratio(len(outcome.executed), len(outcome.working_sessions)),
+            ),
+            "mean_session_length": (
+                "s",
+                "sum over sessions of (last f - first a) / nb_sessions",
+                lambda outcome: float(
+                    (outcome.working_sessions["end"] - outcome.working_sessions["begin"]).mean()
+                ),
+            ),
+        },
         needs="working_sessions",
     ),
-    Metric(
-        "jobs_per_session",
-        "jobs",
-        "number of jobs that were executed / nb_sessions",
-        lambda outcome: _ratio(len(outcome.executed), len(_sessions(outcome))),
-        _WORKED,
-        needs="working_sessions",
-    ),
-    Metric(
-        "mean_session_length",
-        "s",
-        "sum over sessions of (last f - first a) / nb_sessions",
-        lambda outcome: float((_sessions(outcome)["end"] - _sessions(outcome)["begin"]).mean()),
-        _WORKED,
-        needs="working_sessions",
-    ),
-    Metric(
-        "nb_departures",
-        "",
-        "number of jobs whose note says left=..., each a user who lost patience with it",
-        lambda outcome: len(user_metrics.noted(outcome.schedule, "left")),
-        _NOTED + " Only with users who may lose patience.",
-        needs="patient_jobs",
-    ),
-    Metric(
-        "nb_departures_for_good",
-        "",
-        "number of jobs whose note says left=for-good",
-        lambda outcome: int((user_metrics.noted(outcome.schedule, "left") == "for-good").sum()),
-        _NOTED + " Only with users who may lose patience.",
-        needs="patient_jobs",
-    ),
-    Metric(
-        "nb_jobs_abandoned",
-        "jobs",
-        "sum of abandoned=... (never submitted) + number of jobs whose note says withdrawn=...",
-        lambda outcome: user_metrics.nb_abandoned(outcome.schedule),
-        _NOTED + " Only with users who may lose patience.",
+    *_family(
+        f"{_NOTED} Only with users who may lose patience.",
+        {
+            "nb_departures": (
+                "",
+                "number of jobs whose note says left=..., each a user who lost patience with it",
+                lambda outcome: len(noted(outcome.schedule, "left")),
+            ),
+            "nb_departures_for_good": (
+                "",
+                "number of jobs whose note says left=for-good",
+                _noting("left", "for-good"),
+            ),
+            "nb_jobs_abandoned": (
+                "jobs",
+                "sum of abandoned=... (never submitted) + number of jobs whose note says withdrawn=...",
+                lambda outcome: user_metrics.nb_abandoned(outcome.schedule),
+            ),
+        },
         needs="patient_jobs",
     ),
     *(
@@ -399,8 +465,8 @@ METRICS: Final[tuple[Metric, ...]] = (
             name,
             "jobs",
             f"number of jobs whose note says sober={deed}",
-            _did(deed),
-            _NOTED + " Only with sober users.",
+            _noting("sober", deed),
+            f"{_NOTED} Only with sober users.",
             needs="sober_jobs",
         )
         for name, deed in (
@@ -411,20 +477,21 @@ METRICS: Final[tuple[Metric, ...]] = (
             ("nb_jobs_given_up", "gave-up"),
         )
     ),
-    Metric(
-        "joules_in_windows",
-        "J",
-        "sum over jobs of their joules * the share of r that lies inside windows of sober users",
-        _joules(0),
-        _DRAWN,
-        needs="joules_around_windows",
-    ),
-    Metric(
-        "joules_after_windows",
-        "J",
-        "the same for the day after each window, as far as it lies outside of all windows",
-        _joules(1),
-        _DRAWN,
+    *_family(
+        "Rejected jobs draw nothing. What idle hosts draw does not count. Only where energy is accounted "
+        "for.",
+        {
+            "joules_in_windows": (
+                "J",
+                "sum over jobs of their joules * the share of r that lies inside windows of sober users",
+                lambda outcome: outcome.joules_around_windows[0],
+            ),
+            "joules_after_windows": (
+                "J",
+                "the same for the day after each window, as far as it lies outside of all windows",
+                lambda outcome: outcome.joules_around_windows[1],
+            ),
+        },
         needs="joules_around_windows",
     ),
     Metric(
@@ -448,44 +515,50 @@ METRICS: Final[tuple[Metric, ...]] = (
         "",
         "(sum over jobs that ended well of (r - overhead) * hosts + sum over executions that a failure ended "
         "of saved * hosts) / (hosts of the machine * makespan)",
-        lambda outcome: _ratio(_spent("useful", outcome), outcome.machine_size * outcome.makespan),
+        lambda outcome: _ratio(_spent(outcome, "useful"), outcome.machine_size * outcome.makespan),
         _FAILED,
         per_user=False,
         needs="failed_executions",
     ),
-    Metric(
-        "lost_work",
-        "host s",
-        "sum over executions that a failure ended of (r - saved - overhead) * hosts",
-        partial(_spent, "lost"),
+    *_family(
         _FAILED,
-        needs="failed_executions",
-    ),
-    Metric(
-        "checkpoint_work",
-        "host s",
-        "sum of overhead * hosts, the time that was spent on checkpoints",
-        partial(_spent, "overhead"),
-        _FAILED,
-        needs="failed_executions",
-    ),
-    Metric(
-        "nb_restarts",
-        "",
-        "number of executions whose note says restart=..., each handed in again after a failure",
-        lambda outcome: nb_restarts(outcome.schedule),
-        _FAILED,
+        {
+            "lost_work": (
+                "host s",
+                "sum over executions that a failure ended of (r - saved - overhead) * hosts",
+                lambda outcome: _spent(outcome, "lost"),
+            ),
+            "checkpoint_work": (
+                "host s",
+                "sum of overhead * hosts, the time that was spent on checkpoints",
+                lambda outcome: _spent(outcome, "overhead"),
+            ),
+            "nb_restarts": (
+                "",
+                "number of executions whose note says restart=..., each handed in again after a failure",
+                lambda outcome: len(noted(outcome.schedule, "restart")),
+            ),
+        },
         needs="failed_executions",
     ),
 )
 
 
+#: What says something about a whole run only, and nothing about a window of it.
+OF_WHOLE_RUNS: Final = frozenset({"makespan", "goodput"})
+
+
 def measure(outcome: Outcome) -> dict[str, float]:
-    """All metrics for which the outcome has the data, by name."""
+    """All metrics for which the outcome has the data, by name.
+
+    Of a window, means and maxima go over the jobs that are submitted in it; utilization, throughput and the
+    lengths of the queue are those of the machine between its begin and its end.
+    """
     return {
         metric.name: metric.compute(outcome)
         for metric in METRICS
-        if metric.needs is None or getattr(outcome, metric.needs) is not None
+        if (metric.needs is None or getattr(outcome, metric.needs) is not None)
+        and (outcome.window is None or metric.name not in OF_WHOLE_RUNS)
     }
 
 
@@ -501,14 +574,12 @@ def measure_parts(
 
     With ``names``, only those of them are computed.
     """
-    wanted = [
-        metric for metric in METRICS if metric.is_known_of_users and (names is None or metric.name in names)
-    ]
+    wanted = [metric for metric in METRICS if names is None or metric.name in names]
     return {
         name: {
             metric.name: metric.compute(part)
             for metric in wanted
-            if metric.needs is None or part.recorded is not None
+            if metric.per_user and metric.needs in ((None,) if part.recorded is None else (None, "recorded"))
         }
         for name, part in parts.items()
     }
@@ -516,13 +587,6 @@ def measure_parts(
 
 def explain() -> str:
     """The metrics and their formulas, in Markdown."""
-    lines = [
-        SYMBOLS,
-        "",
-        "| metric | unit | formula | rejected and killed jobs |",
-        "| --- | --- | --- | --- |",
-    ]
-    lines += [
-        f"| `{metric.name}` | {metric.unit} | {metric.formula} | {metric.counting} |" for metric in METRICS
-    ]
-    return "\n".join(lines)
+    head = "| metric | unit | formula | rejected and killed jobs |\n| --- | --- | --- | --- |"
+    rows = [f"| `{each.name}` | {each.unit} | {each.formula} | {each.counting} |" for each in METRICS]
+    return "\n".join([SYMBOLS, "", head, *rows])

@@ -15,31 +15,31 @@ import msgspec
 import numpy as np
 import pandas as pd
 from msgspec import Struct
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from batsched_py.analysis import schedule as jobs_csv
 from batsched_py.analysis import user_metrics
 from batsched_py.analysis.conditions import Carried, carried_beside, slowdown_by_contention
-from batsched_py.analysis.schedule import (
-    INSTANT,
-    beside,
-    full_ids,
-    has_resizes,
-    host_sets,
-    in_pieces,
-    mean_hosts,
-    read_schedule,
-    read_table,
-    started,
-    tables_beside,
-)
+from batsched_py.analysis.schedule import INSTANT
 from batsched_py.analysis.user_metrics import noted
+from batsched_py.analysis.windows import Window
 from batsched_py.errors import InputError
-from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import JobState
+from batsched_py.workload.description.jobs import CLASSES, class_numbers
 
 if TYPE_CHECKING:
     from batsched_py.analysis.runs.aggregate import Grouping
     from batsched_py.workload.swf.log import SwfLog
+
+
+#: Bound of the bounded slowdown, in seconds: shorter jobs count as if they ran for this long.
+TAU: Final = 10.0
+
+#: What is in the notes of users who work in sessions, and submit when they are ready.
+_IN_SESSION: Final = r"(?:^| )session=\S"
+
+#: The part of the jobs that are submitted before the end of what utilization and throughput are about.
+MOST: Final = 0.9
 
 
 class Summary(Struct, frozen=True):
@@ -59,7 +59,7 @@ def read_summary(jobs_file: str | Path) -> Summary:
 
     A simulation that does not account for energy writes 0 joules.
     """
-    path = beside(jobs_file, "schedule")
+    path = jobs_csv.beside(jobs_file, "schedule")
     try:
         if path.is_file():
             with path.open(encoding="utf-8", newline="") as file:
@@ -79,21 +79,25 @@ def summary_in(schedule: TextIO | None) -> Summary:
 
 
 def _summary(row: Mapping[str, str]) -> Summary:
+    def number(name: str) -> float | None:
+        try:
+            number = float(row.get(name) or "")
+        except ValueError:
+            return None
+        return number if isfinite(number) else None
+
+    def count(name: str) -> int | None:
+        text = row.get(name) or ""
+        return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
+
+    joules = number("consumed_joules")
     return Summary(
-        _count(row.get("nb_computing_machines") or ""),
-        _joules(row.get("consumed_joules") or ""),
-        _count(row.get("nb_grouped_switches") or ""),
-        _number(row.get("energy_cost") or ""),
-        _number(row.get("carbon_grams") or ""),
+        count("nb_computing_machines"),
+        joules if joules is not None and joules > 0 else None,
+        count("nb_grouped_switches"),
+        number("energy_cost"),
+        number("carbon_grams"),
     )
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if isfinite(number) else None
 
 
 def _texts(content: bytes) -> dict[str, str]:
@@ -105,32 +109,10 @@ def _texts(content: bytes) -> dict[str, str]:
     return {name: str(value) for name, value in fields.items()} if isinstance(fields, dict) else {}
 
 
-def _count(text: str) -> int | None:
-    return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
-
-
-def _joules(text: str) -> float | None:
-    joules = _number(text)
-    return joules if joules is not None and joules > 0 else None
-
-
-_TYPES: Final = {
-    "time": float,
-    "queue": int,
-    "decision_seconds": float,
-    "other_seconds": float,
-    "memory_bytes": float,
-}
-
-
 def decisions_beside(jobs_file: str | Path) -> pd.DataFrame | None:
     """What each decision took, beside a ``PREFIX_jobs.csv``; nothing if it was not asked for."""
-    return _table_beside(jobs_file, "decisions", _TYPES)
-
-
-def data_beside(jobs_file: str | Path) -> pd.DataFrame | None:
-    """The additional data beside a ``PREFIX_jobs.csv``; nothing if no class computed any."""
-    return _table_beside(jobs_file, "data", {"time": float, "name": str, "value": float})
+    measured = dict.fromkeys(("decision_seconds", "other_seconds", "memory_bytes"), float)
+    return _table_beside(jobs_file, "decisions", {"time": float, "queue": int, **measured})
 
 
 def _table_beside(jobs_file: str | Path, name: str, types: Mapping[str, type]) -> pd.DataFrame | None:
@@ -141,7 +123,7 @@ def _table_beside(jobs_file: str | Path, name: str, types: Mapping[str, type]) -
             what = f"is not what a simulation with --{name} writes ({','.join(types)})"
             raise InputError(f"{path}: {what}") from None
 
-    return read_table(tables_beside(jobs_file), name, read)
+    return jobs_csv.read_table(jobs_csv.tables_beside(jobs_file), name, read)
 
 
 def executions(schedule: pd.DataFrame) -> pd.DataFrame | None:
@@ -149,13 +131,14 @@ def executions(schedule: pd.DataFrame) -> pd.DataFrame | None:
 
     None if no failure has ended any.
     """
-    jobs = started(schedule)
+    if noted(schedule, "failed").empty:
+        return None
+    jobs = jobs_csv.started(schedule)
     has_failed = jobs.index.isin(noted(jobs, "failed").index)
     if not has_failed.any():
         return None
     ran = jobs["execution_time"].where(jobs["execution_time"] > INSTANT, 0.0)
-    counts = np.array([len(hosts) for hosts in host_sets(jobs)], dtype=np.int64)
-    hosts = pd.Series(mean_hosts(jobs, counts), jobs.index)
+    hosts = pd.Series(jobs_csv.mean_hosts(jobs, jobs_csv.host_counts(jobs)), jobs.index)
     overhead = noted(jobs, "overhead").astype(float).reindex(jobs.index, fill_value=0.0)
     saved = noted(jobs, "saved").astype(float).reindex(jobs.index, fill_value=0.0)
     has_succeeded = (jobs["final_state"] == JobState.SUCCESS).to_numpy()
@@ -164,11 +147,6 @@ def executions(schedule: pd.DataFrame) -> pd.DataFrame | None:
     return pd.DataFrame(
         {"useful": useful * hosts, "lost": lost * hosts, "overhead": overhead * hosts}, jobs.index
     )
-
-
-def nb_restarts(schedule: pd.DataFrame) -> int:
-    """How many executions were submitted after a failure."""
-    return len(noted(schedule, "restart"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,16 +170,22 @@ class Outcome:
     """What each decision took, if that was measured."""
     data: pd.DataFrame | None = None
     """The changes of additional data, with the columns time, name and value, if classes computed any."""
+    bound: float = TAU
+    """The bound of the bounded slowdown."""
+    whole: Outcome | None = None
+    """All of the run, if this is a window of it."""
+    window: tuple[float, float] | None = None
+    """When this window begins and ends, if it is one."""
 
     @classmethod
     def read(cls, jobs_file: str | Path) -> Outcome:
         """The outcome of a simulation, by its ``PREFIX_jobs.csv`` and the files beside it."""
         return cls.of(
-            read_schedule(jobs_file),
+            jobs_csv.read_schedule(jobs_file),
             read_summary(jobs_file),
             carried_beside(jobs_file),
             decisions_beside(jobs_file),
-            data_beside(jobs_file),
+            _table_beside(jobs_file, "data", {"time": float, "name": str, "value": float}),
         )
 
     @classmethod
@@ -230,48 +214,163 @@ class Outcome:
     def slowdown_by_contention(self) -> pd.Series[float]:
         """How many times longer each executed job ran than alone."""
         assert self.lost_seconds is not None
-        lost = full_ids(self.executed).map(self.lost_seconds).fillna(0.0)
+        lost = jobs_csv.full_ids(self.executed).map(self.lost_seconds).fillna(0.0)
         return slowdown_by_contention(self.executed["execution_time"], lost)
 
     @cached_property
     def executed(self) -> pd.DataFrame:
         """The rows of jobs that were not rejected."""
-        return started(self.schedule)
+        return jobs_csv.started(self.schedule)
+
+    def within(self, window: Window) -> Outcome:
+        """What is measured over a window: the jobs that are submitted in it, and the machine meanwhile.
+
+        Where users react, jobs are those that were recorded in it, so that every simulation of a log has the
+        same ones. What is known of the whole run only, such as its energy, is not known of a window.
+        """
+        submitted = self.schedule["submission_time"]
+        if self.recorded is not None:
+            known = self.recorded["submission_time"].reindex(self.schedule["job_id"]).to_numpy()
+            submitted = pd.Series(known, self.schedule.index).fillna(submitted)
+        first = float(submitted.min()) if len(submitted) else 0.0
+        last = float(submitted.max()) if len(submitted) else first
+        begin = first + window.begin
+        end = last if window.end is None else first + window.end
+        inside = (submitted >= begin) & ((submitted < end) if window.end is not None else (submitted <= end))
+        if not inside.any():
+            raise InputError(f"the run has no {window}; its last one is at {(last - first) / 86400:.4g} d")
+        jobs = self.schedule[inside]
+        recorded = self.recorded
+        if recorded is not None:
+            recorded = recorded.loc[recorded.index.isin(jobs["job_id"])]
+        decisions = self.decisions
+        if decisions is not None:
+            decisions = decisions[(decisions["time"] >= begin) & (decisions["time"] < end)]
+        return replace(
+            self,
+            schedule=jobs,
+            recorded=recorded,
+            nb_hosts=self.machine_size,
+            consumed_joules=None,
+            energy_cost=None,
+            carbon=None,
+            decisions=decisions,
+            whole=self,
+            window=(begin, end),
+        )
+
+    @cached_property
+    def slowdown(self) -> NDArray[np.float64]:
+        """Turnaround time by run time, of each executed job."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio: NDArray[np.float64] = self.column("turnaround_time") / self.column("execution_time")
+        return ratio
+
+    @cached_property
+    def bounded_slowdown(self) -> NDArray[np.float64]:
+        """The same, where shorter jobs count as if they ran for :attr:`bound`; at least 1."""
+        run_times = np.maximum(self.column("execution_time"), self.bound)
+        return np.maximum(self.column("turnaround_time") / run_times, 1.0)
+
+    def column(self, name: str) -> NDArray[np.float64]:
+        """A column of numbers of the executed jobs."""
+        return self.executed[name].to_numpy()
 
     @cached_property
     def makespan(self) -> float:
-        """From the first submission to the last end."""
+        """From the first submission to the last end; of a window, how long it is."""
+        if self.window is not None:
+            return self.window[1] - self.window[0]
         if self.executed.empty:
             return 0.0
         return float(self.executed["finish_time"].max() - self.schedule["submission_time"].min())
 
     @cached_property
+    def busy(self) -> Outcome:
+        """What tells how much the machine had to do: all of the run, or the window that it is.
+
+        With users who react it is the time until 90 % of the jobs are submitted. After that, a few who are
+        late have the machine for themselves, and it is as if it were idle because users think.
+        """
+        if self.window is not None or not self.schedule["metadata"].str.contains(_IN_SESSION).any():
+            return self
+        submitted = self.schedule["submission_time"].to_numpy()
+        end = float(np.quantile(submitted, MOST, method="inverted_cdf"))
+        begin = float(submitted.min())
+        return self if end <= begin else replace(self, whole=self, window=(begin, end))
+
+    @cached_property
+    def submitting(self) -> float:
+        """How long jobs are submitted, in seconds; a window is that long."""
+        if self.busy.window is not None:
+            return self.busy.makespan
+        return float(np.ptp(self.schedule["submission_time"])) if len(self.schedule) else 0.0
+
+    @cached_property
+    def submitted_work(self) -> float:
+        """The run times of the jobs that are submitted in this time, times their hosts."""
+        jobs, window = self.executed, self.busy.window
+        ran = jobs["execution_time"].to_numpy()
+        work = np.where(ran > INSTANT, ran, 0.0) * jobs_csv.mean_hosts(jobs, self.nb_held)
+        return float(work.sum() if window is None else work[jobs["submission_time"] <= window[1]].sum())
+
+    @cached_property
     def host_seconds(self) -> float:
-        """Sum over all jobs of run time times hosts, piece by piece; 0 for a job of no length."""
+        """Sum over all jobs of run time times hosts, piece by piece; 0 for a job of no length.
+
+        Of a window, as much of it as lies inside, of whatever job.
+        """
+        if self.whole is not None and self.window is not None:
+            jobs = self.whole.executed
+            inside = _overlap(jobs["starting_time"], jobs["finish_time"], self.window)
+            return float(inside @ jobs_csv.mean_hosts(jobs, self.whole.nb_held))
         ran = self.executed["execution_time"].to_numpy()
-        return float(np.where(ran > INSTANT, ran, 0.0) @ mean_hosts(self.executed, self.nb_held))
+        return float(np.where(ran > INSTANT, ran, 0.0) @ jobs_csv.mean_hosts(self.executed, self.nb_held))
+
+    @cached_property
+    def nb_ended(self) -> int:
+        """How many jobs were executed; of a window, how many ended in it."""
+        if self.whole is None or self.window is None:
+            return len(self.executed)
+        ends = self.whole.executed["finish_time"]
+        return int(((ends >= self.window[0]) & (ends < self.window[1])).sum())
+
+    @cached_property
+    def waited_seconds(self) -> float:
+        """Sum over all jobs of their waits; of a window, as much of it as lies inside, of whatever job."""
+        if self.whole is None or self.window is None:
+            return float(self.executed["waiting_time"].sum())
+        jobs = self.whole.executed
+        return float(_overlap(jobs["submission_time"], jobs["starting_time"], self.window).sum())
+
+    @cached_property
+    def max_queue_length(self) -> int:
+        """How many jobs waited at most at a time."""
+        if self.executed.empty:
+            return 0
+        if self.whole is None or self.window is None:
+            return int(queue_length(self.schedule).max())
+        lengths = queue_length(self.whole.schedule)
+        places = np.searchsorted(lengths.index, self.window, side="right")
+        return int(lengths.iloc[max(0, places[0] - 1) : places[1]].max())
 
     @cached_property
     def nb_held(self) -> NDArray[np.int64]:
         """How many hosts each executed job had at its end."""
-        return np.array([len(hosts) for hosts in self._hosts], dtype=np.int64)
+        return jobs_csv.host_counts(self.executed)
 
     @cached_property
     def machine_size(self) -> int:
         """How many hosts there are."""
         if self.nb_hosts is not None:
             return self.nb_hosts
-        used = self._hosts if not has_resizes(self.executed) else host_sets(in_pieces(self.executed))
-        return max((hosts.mask.bit_length() for hosts in used), default=0)
-
-    @cached_property
-    def _hosts(self) -> list[HostSet]:
-        return host_sets(self.executed)
+        used = jobs_csv.host_intervals(jobs_csv.in_pieces(self.executed))["high"]
+        return 0 if used.empty else int(used.max()) + 1
 
     @cached_property
     def lateness(self) -> pd.DataFrame:
         """The lateness of each job, as :func:`~batsched_py.analysis.user_metrics.job_lateness` has it."""
-        return user_metrics.job_lateness(self.schedule, self._recorded)
+        return user_metrics.job_lateness(self.schedule, self.recorded_or_refused)
 
     @cached_property
     def working_sessions(self) -> pd.DataFrame | None:
@@ -282,6 +381,11 @@ class Outcome:
     def patient_jobs(self) -> pd.DataFrame | None:
         """The jobs by users who may lose patience, if there are such."""
         return user_metrics.jobs_with_note(self.schedule, "patience")
+
+    @cached_property
+    def pending_jobs(self) -> pd.DataFrame | None:
+        """The jobs that waited in the end, if there are such."""
+        return user_metrics.jobs_with_note(self.schedule, "pending")
 
     @cached_property
     def sober_jobs(self) -> pd.DataFrame | None:
@@ -299,27 +403,33 @@ class Outcome:
         return user_metrics.joules_around_windows(self.schedule)
 
     @property
-    def _recorded(self) -> pd.DataFrame:
+    def recorded_or_refused(self) -> pd.DataFrame:
+        """The recorded submissions, which must be known."""
         if self.recorded is None:
             raise InputError("the schedule does not tell its users; give the log with --recorded LOG.swf")
         return self.recorded
 
     def by_user(self) -> dict[str, Outcome]:
         """The outcome for each user, in the order of their numbers or names."""
-        users = user_metrics.users_of(self.schedule, self._recorded)
+        users = user_metrics.users_of(self.schedule, self.recorded_or_refused)
         outcomes = self.parts(users.to_numpy())
         return {user: outcomes[user] for user in sorted(outcomes, key=lambda user: (len(user), user))}
 
     def parts(self, labels: pd.Series[str] | NDArray[np.object_]) -> dict[str, Outcome]:
         """The outcome for the jobs of each label; a job without one is in no part."""
-        recorded = self.recorded
         parts = {}
         for label, part in self.schedule.groupby(labels):
-            known = None
-            if recorded is not None:
-                known = recorded.loc[part.loc[part["job_id"].isin(recorded.index), "job_id"]]
+            known = self.recorded
+            if known is not None:
+                known = known.loc[part.loc[part["job_id"].isin(known.index), "job_id"]]
             parts[str(label)] = replace(self, schedule=part, recorded=known)
         return parts
+
+
+def _overlap(begins: pd.Series[float], ends: pd.Series[float], window: tuple[float, float]) -> NDArray[Any]:
+    """How much of each period lies in a window."""
+    inside: NDArray[Any] = np.minimum(ends, window[1]).to_numpy() - np.maximum(begins, window[0]).to_numpy()
+    return np.maximum(inside, 0.0)
 
 
 def queue_length(schedule: pd.DataFrame) -> pd.Series[int]:
@@ -328,24 +438,10 @@ def queue_length(schedule: pd.DataFrame) -> pd.Series[int]:
     Jobs that start when they are submitted have not waited. Rejected jobs are left out: how long they waited
     is unknown.
     """
-    executed = started(schedule)
+    executed = jobs_csv.started(schedule)
     times = np.concatenate([executed["submission_time"], executed["starting_time"]])
     steps = pd.Series(np.repeat([1, -1], len(executed)), index=pd.Index(times, name="time"))
     return steps.groupby(level=0).sum().cumsum()
-
-
-#: Up to how many hosts a job is narrow, and up to how many seconds it is short.
-NARROW: Final = 8
-SHORT: Final = 3600.0
-#: The classes that this makes; in their numbers, a short job counts 2 and a wide one 1.
-CLASSES: Final = ("long, narrow", "long, wide", "short, narrow", "short, wide")
-
-
-def class_numbers(run_times: ArrayLike, sizes: ArrayLike) -> NDArray[np.int8]:
-    """The place of each job's class in :data:`CLASSES`."""
-    is_short: NDArray[Any] = np.asarray(run_times) <= SHORT
-    is_wide: NDArray[Any] = np.asarray(sizes) > NARROW
-    return 2 * is_short.astype(np.int8) + is_wide.astype(np.int8)
 
 
 #: The columns of a log that tell the group of a job.

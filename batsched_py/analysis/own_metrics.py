@@ -13,7 +13,7 @@ from typing import ClassVar, get_args
 
 from batsched_py.analysis.metrics import METRICS
 from batsched_py.analysis.outcome import Outcome
-from batsched_py.analysis.runs.aggregate import Better, Column
+from batsched_py.analysis.runs.columns import Better, Column
 from batsched_py.blame import culprit
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.plugins import Registry

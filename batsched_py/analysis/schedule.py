@@ -35,7 +35,6 @@ SLACK: Final = 3e-6
 
 #: The column of a schedule with the resizes of each job, in the order of time.
 RESIZES: Final = "resizes"
-_RESIZE_COLUMNS = "job_id,time,hosts_before,hosts_after"
 
 #: The final states of jobs.
 FINAL_STATES: Final = (
@@ -113,12 +112,18 @@ def schedule_in(file: TextIO, name: str) -> pd.DataFrame:
     schedule = _read_rows(file)
     if schedule is None:
         file.seek(0)
-        raise InputError(f"{name}:{_first_fault(file)}")
+        rows = csv.reader(file)
+        header = next(rows)
+        faults = (f"{rows.line_num}: {fault}" for row in rows if row for fault in _faults(header, row))
+        raise InputError(f"{name}:{next(faults, '1: the table cannot be read')}")
     return schedule
 
 
 def _read_rows(file: Any) -> pd.DataFrame | None:
-    """The whole table at once, or nothing if some row is bad."""
+    """The whole table at once, or nothing if some row is bad.
+
+    A Batsim 5 puts the name of the workload in front of those of its profiles.
+    """
     try:
         schedule = pd.read_csv(
             file, dtype=_TYPES, keep_default_na=False, na_values={column: [""] for column in _NUMBERS}
@@ -131,28 +136,9 @@ def _read_rows(file: Any) -> pd.DataFrame | None:
     requested = np.isfinite(schedule[list(_REQUEST)]).all(axis=None)
     executed = np.isfinite(schedule.loc[~rejected, list(_EXECUTION)]).all(axis=None)
     if schedule["profile"].str.contains("!", regex=False).any():
-        schedule["profile"] = _short_names(schedule["profile"].tolist(), schedule["workload_name"].tolist())
+        names = zip(schedule["profile"], schedule["workload_name"], strict=True)
+        schedule["profile"] = [profile.removeprefix(f"{workload}!") for profile, workload in names]
     return schedule if whole and known and requested and executed else None
-
-
-def _short_names(profiles: list[str], workloads: list[str]) -> list[str]:
-    """The names of profiles inside their workloads; a Batsim 5 puts the workload in front of them.
-
-    >>> _short_names(["w0!p", "p"], ["w0", "w0"])
-    ['p', 'p']
-    """
-    return [name.removeprefix(f"{load}!") for name, load in zip(profiles, workloads, strict=True)]
-
-
-def _first_fault(file: Any) -> str:
-    """Line number and fault of the first bad row."""
-    rows = csv.reader(file)
-    header = next(rows)
-    for row in rows:
-        if row:
-            for fault in _faults(header, row):
-                return f"{rows.line_num}: {fault}"
-    return "1: the table cannot be read"
 
 
 def _faults(header: list[str], row: list[str]) -> Iterator[str]:
@@ -185,7 +171,8 @@ def full_ids(schedule: pd.DataFrame) -> pd.Series[str]:
 
 def started(schedule: pd.DataFrame) -> pd.DataFrame:
     """The rows of the jobs that were executed, that is, not rejected."""
-    return schedule[schedule["final_state"] != JobState.REJECTED]
+    rejected = schedule["final_state"] == JobState.REJECTED
+    return schedule[~rejected] if rejected.any() else schedule
 
 
 def host_sets(schedule: pd.DataFrame) -> list[HostSet]:
@@ -222,6 +209,13 @@ def host_intervals(schedule: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"place": place, "low": low[pieces], "high": high[pieces]}, copy=False)
 
 
+def host_counts(schedule: pd.DataFrame) -> Integers:
+    """How many hosts each row has."""
+    runs = host_intervals(schedule)
+    sizes = runs["high"].to_numpy(np.int64) - runs["low"].to_numpy(np.int64) + 1
+    return np.bincount(runs["place"], sizes, minlength=len(schedule)).astype(np.int64)
+
+
 def _plain_intervals(texts: list[str]) -> tuple[Integers, Hosts, Hosts] | None:
     """The number of intervals in each text, and the bounds of all; none if one text has an unusual form.
 
@@ -240,7 +234,8 @@ def _plain_intervals(texts: list[str]) -> tuple[Integers, Hosts, Hosts] | None:
 def _plain_intervals_of_piece(texts: list[str]) -> tuple[Integers, Integers, Integers] | None:
     """The same, with some numbers for each character in memory.
 
-    A number without a dash before it begins an interval; the last number before the next one ends it.
+    A number without a dash before it begins an interval; the last number before the next one ends it. Each
+    must end after it begins, and begin after a gap if it is not the first of a line.
     """
     lines = "\n".join(["", *texts])
     if lines.count("\n") != len(texts) or not _PLAIN.fullmatch(lines):
@@ -252,14 +247,10 @@ def _plain_intervals_of_piece(texts: list[str]) -> tuple[Integers, Integers, Int
     (first,) = np.nonzero(characters[before] != ord("-"))
     line = (characters == ord("\n")).cumsum()[before[first]] - 1
     low, high = numbers[first], numbers[np.append(first, len(numbers))[1:] - 1]
-    is_in_order = _in_order(low, high, line)
-    return (np.bincount(line, minlength=len(texts)), low, high) if is_in_order else None
-
-
-def _in_order(low: Integers, high: Integers, line: Integers) -> bool:
-    """Whether each interval ends after it begins, and begins after a gap if it is not the first of a line."""
-    gap = (low[1:] > high[:-1] + 1) | (line[1:] > line[:-1])
-    return bool((low <= high).all() and gap.all() and (high < MOST_HOSTS).all())
+    has_gap = (low[1:] > high[:-1] + 1) | (line[1:] > line[:-1])
+    if not ((low <= high).all() and has_gap.all() and (high < MOST_HOSTS).all()):
+        return None
+    return np.bincount(line, minlength=len(texts)), low, high
 
 
 def beside(jobs_file: str | Path, name: str) -> Path:
@@ -295,6 +286,17 @@ def read_table(tables: Tables, name: str, read: Callable[[TextIO, str], T]) -> T
         return read(file, str(getattr(file, "name", f"{name}.csv")))
 
 
+def read_lines(
+    lines: Iterable[str], name: str, what: str, read: Callable[[dict[str, str]], T]
+) -> Iterator[T]:
+    """What is read of each line of a table; one that cannot be read is named, with ``what`` is wrong."""
+    rows = csv.DictReader(lines)
+    try:
+        yield from map(read, rows)
+    except (KeyError, ValueError, TypeError, AttributeError, csv.Error):
+        raise InputError(f"{name}:{rows.line_num}: {what}") from None
+
+
 @dataclass(frozen=True)
 class Resize:
     """A job goes on with other hosts."""
@@ -315,17 +317,18 @@ class Piece:
 
 def read_resizes(lines: Iterable[str], name: str) -> dict[str, list[Resize]]:
     """The resizes of jobs, by their full identifiers; a line that cannot be read is named."""
-    rows = csv.DictReader(lines)
+
+    def read(row: dict[str, str]) -> tuple[str, Resize]:
+        hosts = [HostSet.parse(row[column]) for column in ("hosts_before", "hosts_after")]
+        resize = Resize(float(row["time"]), *hosts)
+        if not (isfinite(resize.time) and resize.after):
+            raise ValueError
+        return row["job_id"], resize
+
+    what = "this is no line of resizes (job_id,time,hosts_before,hosts_after)"
     found: dict[str, list[Resize]] = {}
-    try:
-        for row in rows:
-            hosts = [HostSet.parse(row[column]) for column in ("hosts_before", "hosts_after")]
-            resize = Resize(float(row["time"]), *hosts)
-            if not (isfinite(resize.time) and resize.after):
-                raise ValueError
-            found.setdefault(row["job_id"], []).append(resize)
-    except (KeyError, ValueError, TypeError, AttributeError, csv.Error):
-        raise InputError(f"{name}:{rows.line_num}: this is no line of resizes ({_RESIZE_COLUMNS})") from None
+    for job_id, resize in read_lines(lines, name, what, read):
+        found.setdefault(job_id, []).append(resize)
     return found
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from batsched_py import __version__
 from batsched_py.analysis.schedule import INSTANT, full_ids, has_resizes, host_sets, mean_hosts
 from batsched_py.protocol.jobs import JobState
-from batsched_py.workload.model import Jobs, Workload, as_jobs
+from batsched_py.workload.model import Workload, as_jobs
 from batsched_py.workload.swf.log import Integers, SwfLog, start_of, swf_log
 
 #: The status in the format for each way in which a job may end.
@@ -28,14 +27,18 @@ def schedule_log(
     """The log of a schedule with its users, on a machine of so many hosts.
 
     A rejected job has 0 s on 0 processors and status 5 (cancelled). A killed job has status 5 too; a job that
-    failed or reached its walltime has status 0. The date of time 0 comes from the log that was ``simulated``.
+    failed or reached its walltime has status 0. A job that has grown or shrunk had so many processors in the
+    mean. The date of time 0 comes from the log that was ``simulated``.
     """
     run_time = jobs["execution_time"].fillna(0.0).to_numpy()
+    processors = np.array([len(held) for held in host_sets(jobs)])
+    if has_resizes(jobs):
+        processors = np.rint(mean_hosts(jobs, processors)).astype(np.int64)
     columns = {
         "submit": jobs["submission_time"].to_numpy(),
         "wait": jobs["waiting_time"].fillna(0.0).to_numpy(),
         "run_time": np.where(run_time > INSTANT, run_time, 0.0),
-        "allocated_processors": _processors(jobs),
+        "allocated_processors": processors,
         "requested_processors": jobs["requested_number_of_resources"].to_numpy(),
         "requested_time": jobs["requested_time"].to_numpy(),
         "status": np.array([_STATUS.get(JobState(state), 0) for state in jobs["final_state"]]),
@@ -68,12 +71,6 @@ def _beginning(log: SwfLog) -> dict[str, str]:
     return {"UnixStartTime": f"{start + log.submit.min():.0f}", **zones}
 
 
-def _processors(jobs: pd.DataFrame) -> NDArray[np.int64]:
-    """How many processors each job had; if it has grown or shrunk, in the mean, rounded."""
-    counts = np.array([len(held) for held in host_sets(jobs)])
-    return np.rint(mean_hosts(jobs, counts)).astype(np.int64) if has_resizes(jobs) else counts
-
-
 def _numbers(names: pd.Series[str]) -> Integers:
     """Users as numbers: their own if all are numbers, else 1, 2, 3, ... in order; -1 for an unknown user."""
     known = names.dropna()
@@ -86,14 +83,11 @@ def _numbers(names: pd.Series[str]) -> Integers:
 def _described(ids: pd.Series[str], workloads: Sequence[Workload]) -> dict[str, Integers]:
     """The columns that the workloads have for these jobs."""
     by_name = {workload.name: as_jobs(workload.jobs) for workload in workloads}
-    extras = [_extra(by_name.get(job.partition("!")[0]), job) for job in ids]
-    return {name: np.array([_number(extra.get(name)) for extra in extras]) for name in _KEPT}
-
-
-def _extra(jobs: Jobs | None, job_id: str) -> dict[str, Any]:
-    job = None if jobs is None else jobs.find(job_id)
-    return {} if job is None else job.extra
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else -1
+    columns: dict[str, list[int]] = {name: [] for name in _KEPT}
+    for job_id in ids:
+        jobs = by_name.get(job_id.partition("!")[0])
+        job = None if jobs is None else jobs.find(job_id)
+        for name, column in columns.items():
+            value = None if job is None else job.extra.get(name)
+            column.append(value if isinstance(value, int) else -1)
+    return {name: np.array(column) for name, column in columns.items()}

@@ -139,14 +139,17 @@ AFTERMATH = 86400.0
 
 def noted(schedule: pd.DataFrame, key: str) -> pd.Series[str]:
     """The value of a key in the note of each job, if it is there."""
-    values: pd.Series[str] = schedule["metadata"].str.extract(rf"(?:^| ){key}=(\S+)", expand=False).dropna()
+    notes = schedule["metadata"]
+    notes = notes[notes != ""]
+    notes = notes[notes.str.contains(f"{key}=", regex=False)]
+    values: pd.Series[str] = notes.str.extract(rf"(?:^| ){key}=(\S+)", expand=False).dropna()
     return values
 
 
 def jobs_with_note(schedule: pd.DataFrame, key: str) -> pd.DataFrame | None:
     """The jobs with a note that has this key, if there are some."""
-    jobs = schedule.loc[noted(schedule, key).index]
-    return None if jobs.empty else jobs
+    found = noted(schedule, key).index
+    return schedule.loc[found] if len(found) else None
 
 
 def nb_abandoned(schedule: pd.DataFrame) -> int:
@@ -160,12 +163,14 @@ def joules_around_windows(schedule: pd.DataFrame) -> tuple[float, float] | None:
 
     A job draws constant power while it runs. None if there are no windows or energy was not measured.
     """
-    windows = noted(schedule, "window").str.split(":", expand=True)
+    windows = noted(schedule, "window")
+    if windows.empty:
+        return None
     jobs = started(schedule)
     jobs = jobs[jobs["consumed_energy"] >= 0]
-    if windows.empty or jobs.empty:
+    if jobs.empty:
         return None
-    bounds = np.unique(windows.to_numpy(float), axis=0)
+    bounds = np.unique(windows.str.split(":", expand=True).to_numpy(float), axis=0)
     starts, ends = jobs["starting_time"].to_numpy(), jobs["finish_time"].to_numpy()
     power = jobs["consumed_energy"].to_numpy() / np.maximum(ends - starts, 1e-9)
     inside = after = 0.0
@@ -192,8 +197,8 @@ def working_sessions(schedule: pd.DataFrame) -> pd.DataFrame | None:
     notes of the jobs do not contain their users.
     """
     jobs = started(schedule)
-    users = jobs["metadata"].str.extract(r"(?:^| )user=(\S+)", expand=False)
-    if users.isna().any() or jobs.empty:
+    users = noted(jobs, "user")
+    if len(users) < len(jobs) or jobs.empty:
         return None
     jobs = jobs.assign(user=users).sort_values(["user", "submission_time"], kind="stable")
     last_end = jobs.groupby("user")["finish_time"].cummax()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -11,69 +11,76 @@ from typing import TypeVar
 
 import pandas as pd
 
-from batsched_py.analysis.conditions import (
-    Absence,
-    Absences,
-    State,
-    failures_and_closures_beside,
-    outages,
-    read_absences,
-    sleeps,
+from batsched_py.analysis import conditions
+from batsched_py.analysis.explain import (
+    Evidence,
+    Explainer,
+    Explanation,
+    Lack,
+    Overtaker,
+    moment,
+    read_remarks,
 )
-from batsched_py.analysis.explain import Explanation, Lack, Overtaker, moment
-from batsched_py.analysis.outcome import Summary
-from batsched_py.analysis.schedule import beside, open_table
+from batsched_py.analysis.schedule import Tables, read_table
+from batsched_py.analysis.validator.nodes import Nodes, requests_of
 from batsched_py.api.terminal import duration, hosts_text
 from batsched_py.campaign.run import MANIFEST_FILE, Manifest
 from batsched_py.ledger.nodes import in_words
+from batsched_py.protocol.jobs import Host
 from batsched_py.simulator.agenda import read_events
+from batsched_py.workload.model import Workload
 
 
-def absences_in(
-    schedule: pd.DataFrame, events: Sequence[str], changes: Iterable[str] | None, others: Iterable[str] | None
-) -> Absences:
-    """Those of a simulation of which all is known.
+def explaining(
+    schedule: pd.DataFrame,
+    tables: Tables,
+    hosts: int | None,
+    absences: conditions.Absences,
+    carried: conditions.Carried | None,
+    machine: Sequence[Host],
+    workloads: Sequence[Workload],
+) -> Callable[[str], Explained]:
+    """What explains why a job of a schedule waited, with what is in the tables written beside it."""
+    nodes = Nodes.of(machine) if machine else None
+    known = Evidence(
+        hosts=hosts,
+        remarks=read_table(tables, "remarks", read_remarks) or {},
+        absences=absences,
+        carried=carried,
+        machine=nodes,
+        requests={} if nodes is None else requests_of(workloads, schedule),
+        held=read_table(tables, "held", conditions.read_held) or {},
+    )
+    explainer = Explainer(schedule, known)
+    return lambda job: Explained(explainer.explain(job))
 
-    That is its event files, what changed of its power states, and its other failures and closures.
+
+def absences_of(
+    schedule: pd.DataFrame, tables: Tables, events: Sequence[str] | None, may_have_slept: bool
+) -> conditions.Absences:
+    """The hosts of a simulation that were away or asleep, as far as something tells.
+
+    When they were away is known from the event files, if these are known. Failures and closures are in
+    ``PREFIX_absences.csv``. Who slept is known from ``PREFIX_pstate_changes.csv``; without it nobody did,
+    unless they ``may_have_slept``.
     """
-    asleep = [] if changes is None else sleeps(changes, "pstate_changes.csv", schedule)
-    away = [] if others is None else read_absences(others, "absences.csv")
-    return Absences([*outages_in(events), *away, *asleep], untold=())
-
-
-def absences_beside(
-    jobs_file: Path, schedule: pd.DataFrame, summary: Summary, events: Sequence[str]
-) -> Absences:
-    """Those of the simulation that left a ``PREFIX_jobs.csv``, as far as something tells.
-
-    When hosts were away is known from the event files, which are given, or named in the manifest of a
-    campaign's run. Failures and closures are in ``PREFIX_absences.csv``. Who slept is known from
-    ``PREFIX_pstate_changes.csv``, and nobody did if no power state was ever changed.
-    """
-    told: list[Absence] = []
-    untold: list[State] = []
-    files = events or _events_in_manifest(jobs_file.parent)
-    if files is None:
-        untold.append("away")
-    else:
-        told += outages_in(files)
-    told += failures_and_closures_beside(jobs_file)
-    changes = beside(jobs_file, "pstate_changes")
-    if changes.is_file():
-        with open_table(changes) as file:
-            told += sleeps(file, str(changes), schedule)
-    elif summary.nb_switches != 0:
+    away = [*outages_in(events or ()), *(read_table(tables, "absences", conditions.read_absences) or ())]
+    untold: list[conditions.State] = ["away"] if events is None else []
+    asleep = read_table(
+        tables, "pstate_changes", lambda file, name: list(conditions.sleeps(file, name, schedule))
+    )
+    if asleep is None and may_have_slept:
         untold.append("asleep")
-    return Absences(told, untold)
+    return conditions.Absences([*away, *(asleep or ())], tuple(untold))
 
 
-def outages_in(files: Iterable[str]) -> list[Absence]:
+def outages_in(files: Iterable[str]) -> list[conditions.Absence]:
     """When hosts were away, as event files tell."""
     events = [event for file in files for event in read_events(file, forward_unknown=True)]
-    return list(outages(events))
+    return list(conditions.outages(events))
 
 
-def _events_in_manifest(folder: Path) -> Sequence[str] | None:
+def events_in_manifest(folder: Path) -> Sequence[str] | None:
     """The event files of a campaign's run, if they are still what they were."""
     if not (folder / MANIFEST_FILE).is_file():
         return None
@@ -104,28 +111,24 @@ class Explained:
         asked = f"job {facts.id}, {hosts_text(facts.size)} {limit}, submitted at {moment(facts.submission)}"
         if facts.start is None:
             yield f"{asked}: rejected"
-            yield from _labelled("eligible", self._eligible())
+            yield from _labelled(eligible=self._eligible())
         elif facts.waited <= 0:
             yield f"{asked}: started at once on {facts.hosts}"
         else:
             started = f"started at {moment(facts.start)} on {facts.hosts}"
             yield f"{asked}: waited {duration(facts.waited)}, {started}"
-            yield from _labelled("eligible", self._eligible())
+            yield from _labelled(eligible=self._eligible())
             if facts.queued > 0:
-                yield from self._in_the_queue()
-        yield from _labelled("run", self._run())
-        yield from _labelled("resized", self._resized())
-        yield from _labelled("remarks", self._remarks())
-
-    def _in_the_queue(self) -> Iterator[str]:
-        facts = self.facts
-        yield from _labelled("queue", [self._queue()])
-        yield from _labelled("free", [self._free()])
-        yield from _labelled("waited", [f"for {_lack_text(lack, facts.where)}" for lack in facts.lacks or ()])
-        yield from _labelled("unusable", self._unusable())
-        yield from _labelled("held", self._held())
-        yield from _labelled("reserved", self._reserved())
-        yield from _labelled("overtaken", self._overtaken())
+                yield from _labelled(
+                    queue=[self._queue()],
+                    free=[self._free()],
+                    waited=[f"for {_lack_text(lack, facts.where)}" for lack in facts.lacks or ()],
+                    unusable=self._unusable(),
+                    held=self._held(),
+                    reserved=self._reserved(),
+                    overtaken=self._overtaken(),
+                )
+        yield from _labelled(run=self._run(), resized=self._resized(), remarks=self._remarks())
 
     def _eligible(self) -> list[str]:
         held = self.facts.held
@@ -136,11 +139,10 @@ class Explained:
         return [f"{self._after(held.eligible)}, when it joined the queue: {held.reason}"]
 
     def _queue(self) -> str:
-        told = [
+        return ", ".join(
             f"{'first' if place == 1 else f'behind {place - 1}'} {self._after(time)}"
             for time, place in _few(self.facts.places)
-        ]
-        return ", ".join(told)
+        )
 
     def _free(self) -> str:
         facts = self.facts
@@ -261,9 +263,10 @@ def _lack_text(lack: Lack, where: str) -> str:
     return f"{in_words(tuple(lack.resources), where)}, {duration(lack.seconds)}"
 
 
-def _labelled(label: str, lines: Sequence[str]) -> Iterator[str]:
-    for number, line in enumerate(lines):
-        yield f"  {'' if number else label:<9}  {line}"
+def _labelled(**parts: Sequence[str]) -> Iterator[str]:
+    """The lines of some parts, of which the first ones are labelled with the names of the parts."""
+    for label, lines in parts.items():
+        yield from (f"  {'' if number else label:<9}  {line}" for number, line in enumerate(lines))
 
 
 def _few(values: Sequence[Value]) -> list[Value]:

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from batsched_py.analysis.plots.figures import KINDS, Kind, RunsKind, TableKind, draw, name_of
 from batsched_py.analysis.plots.runs import Run, energy_by_time, first_hosts, recorded_run, run_of
 from batsched_py.analysis.plots.style import Look
+from batsched_py.api import lazy
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.sheet import Sheet
-    from batsched_py.api.log import Log
-    from batsched_py.api.result import Result
-    from batsched_py.campaign.store import Campaign
 
 
 class Figures:
@@ -64,16 +62,18 @@ class ResultFigures(Figures):
     _of = RunsKind
     _other = "the table of a campaign"
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: lazy.result.Result) -> None:
         self._result = result
 
     def _draw(
-        self, kind: type[RunsKind], *others: Result, recorded: Log | None = None, **options: Any
+        self,
+        kind: type[RunsKind],
+        *others: lazy.result.Result,
+        recorded: lazy.log.Log | None = None,
+        **options: Any,
     ) -> Sheet:
         runs = runs_of([self._result, *others], kind.labels_are_distinct)
-        look = Look.taken_from(options)
-        known = None if recorded is None else recorded_run(recorded.columns)
-        return draw(KINDS.make(kind, name_of(kind), options), runs, known, look)
+        return drawn(kind, runs, None if recorded is None else recorded_run(recorded.columns), options)
 
 
 class CampaignFigures(Figures):
@@ -82,15 +82,20 @@ class CampaignFigures(Figures):
     _of = TableKind
     _other = "runs"
 
-    def __init__(self, campaign: Campaign) -> None:
+    def __init__(self, campaign: lazy.store.Campaign) -> None:
         self._campaign = campaign
 
     def _draw(self, kind: type[TableKind], *others: Any, **options: Any) -> Sheet:
-        look = Look.taken_from(options)
-        return draw(KINDS.make(kind, name_of(kind), options), self._campaign.table(), None, look)
+        return drawn(kind, self._campaign.table(), None, options)
 
 
-def runs_of(results: Sequence[Result], distinct: bool = True) -> list[Run]:
+def drawn(kind: type[Kind], data: Any, recorded: Run | None, options: dict[str, Any]) -> Sheet:
+    """The figure of a kind: what its data are depends on it, and the options are its own and a look's."""
+    look = Look.taken_from(options)
+    return draw(KINDS.make(kind, name_of(kind), options), data, recorded, look)
+
+
+def runs_of(results: Sequence[lazy.result.Result], distinct: bool = True) -> list[Run]:
     """What is drawn of results; no two have one label, unless it need not be ``distinct``."""
     runs: list[Run] = []
     for result in results:

@@ -3,36 +3,73 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec.structs import replace
+
+from batsched_py.api import lazy
 from batsched_py.api.simulate import Options, simulate
 from batsched_py.api.terminal import as_html, duration
+from batsched_py.errors import InputError
 from batsched_py.workload.changes import CHANGES, Change, change_log
 from batsched_py.workload.changes.selecting import Action, Part, split
 from batsched_py.workload.description.users import DOMINATING_SHARE, FACTOR, SHARE
 from batsched_py.workload.recipe import log_from_recipe
 from batsched_py.workload.sources import write_log
+from batsched_py.workload.sources.mapping import UNITS, Mapped, read_mapping
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from batsched_py.analysis.calibration import Calibration
-    from batsched_py.api.result import Result
-    from batsched_py.schedulers import Scheduler
-    from batsched_py.workload.description import Description
 
 
 #: The name of a file.
 FileName = str | os.PathLike[str]
 
 
-def read_log(path: FileName, kind: str | None = None) -> Log:
-    """Read a log of any kind that `batsched-py convert` knows: SWF, Batsim JSON, sacct, PBS, CSV, Parquet."""
-    recipe = {"file": os.fspath(path)} | ({} if kind is None else {"kind": kind})
-    return Log(log_from_recipe(recipe), recipe)
+def read_log(
+    source: FileName | pd.DataFrame | lazy.sources_table.ArrowStream,
+    kind: str | None = None,
+    *,
+    columns: Mapping[str, str] | str = "",
+    units: Mapping[str, str] | None = None,
+    zone: str = "",
+    preset: str = "",
+) -> Log:
+    """Read a log of any kind that `batsched-py convert` knows: SWF, Batsim JSON, sacct, PBS, CSV, Parquet.
+
+    A table may also be in memory: a DataFrame of pandas, or whatever gives out an Arrow stream, as tables of
+    polars and pyarrow do. What it calls the ``columns`` of a log is said as ``{"submit": "SubmitTime"}`` or
+    as for `convert`, their ``units`` as ``{"requested_time": "min"}``; ``zone`` is the time zone of dates
+    that have none, ``preset`` the kind of table if its columns do not tell.
+    """
+    options = _table_options(columns, units or {}, zone=zone, preset=preset)
+    if isinstance(source, str | os.PathLike):
+        recipe: dict[str, Any] = {"file": os.fspath(source)} | ({} if kind is None else {"kind": kind})
+        if options:
+            recipe["input_options"] = [f"{key}={value}" for key, value in options.items()]
+        return Log(log_from_recipe(recipe), recipe)
+    return Log(lazy.sources_table.log_in_memory(source, options))
+
+
+def _table_options(
+    columns: Mapping[str, str] | str, units: Mapping[str, str], **options: str
+) -> dict[str, str]:
+    """The options of a table, as `convert` takes them."""
+    if isinstance(columns, Mapping):
+        if wrong := next((name for name in columns.values() if "," in name), None):
+            raise InputError(f"columns: {wrong!r} has a comma in its name; rename that column")
+        columns = ",".join(f"{ours}:{theirs}" for ours, theirs in columns.items())
+    named = {each.ours: each for each in read_mapping(columns)}
+    for ours, unit in units.items():
+        if unit not in UNITS.get(ours, {}):
+            known = ", ".join(UNITS.get(ours, {})) or "none"
+            raise InputError(f"units: {ours} cannot be in {unit!r}; it knows {known}")
+        named[ours] = replace(named.get(ours, Mapped(ours, ours)), unit=unit)
+    options["columns"] = ",".join(map(str, named.values()))
+    return {key: value for key, value in options.items() if value}
 
 
 def generate(
@@ -113,11 +150,14 @@ class Log:
         ids = pd.Index(self.columns.job_number.astype(str), dtype="str", name="job_id")
         return pd.DataFrame(table | self.columns.more, index=ids)
 
-    def describe(self) -> Description:
-        """The log as `batsched-py describe` sees it: load, users, cycles, distributions, burstiness, ..."""
-        from batsched_py.workload.description import describe
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The table ``jobs`` for other libraries: ``polars.DataFrame(log)``, ``pyarrow.table(log)``."""
+        jobs = self.jobs.assign(job_number=self.columns.job_number)
+        return lazy.sources_table.arrow_stream(jobs, requested_schema)
 
-        return describe(self.columns)
+    def describe(self) -> lazy.description.Description:
+        """The log as `batsched-py describe` sees it: load, users, cycles, distributions, burstiness, ..."""
+        return lazy.description.describe(self.columns)
 
     def save(self, path: FileName, kind: str | None = None) -> None:
         """Write it to a file of any kind that `batsched-py convert` knows."""
@@ -167,10 +207,15 @@ class Log:
         return self._do("dominating", action=action, share=share)
 
     def estimates(
-        self, rule: Literal["exact", "recorded", "factor", "round"], factor: float = 2.0, seed: int = 0
+        self,
+        rule: Literal["exact", "recorded", "factor", "round"],
+        factor: float = 2.0,
+        seed: int = 0,
+        values: int = 0,
+        maximum: float = 0.0,
     ) -> Log:
         """Choose what users estimate, which is the requested time of their jobs."""
-        return self._do("estimates", rule=rule, factor=factor, seed=seed)
+        return self._do("estimates", rule=rule, factor=factor, seed=seed, values=values, maximum=maximum)
 
     def first(self, jobs: int) -> Log:
         """Keep the first jobs."""
@@ -221,12 +266,12 @@ class Log:
 
 def calibrate(
     log: Log | FileName,
-    scheduler: str | type[Scheduler] | Scheduler = "easy",
+    scheduler: str | type[lazy.schedulers.Scheduler] | lazy.schedulers.Scheduler = "easy",
     *,
     options: Options | None = None,
     progress: bool | None = None,
     **settings: Any,
-) -> Calibration:
+) -> lazy.calibration.Calibration:
     """Replay a log as it was, and compare the simulated with the recorded waits.
 
     The scheduler should be like that of the recorded machine. The settings are those of
@@ -237,8 +282,34 @@ def calibrate(
     return compared(known, simulate(known, scheduler, options=options, progress=progress, **settings))
 
 
-def compared(log: Log, replay: Result) -> Calibration:
+def compared(log: Log, replay: lazy.result.Result) -> lazy.calibration.Calibration:
     """A log beside its replay."""
-    from batsched_py.analysis.calibration import calibration
+    return lazy.calibration.calibration(
+        log.columns, replay.jobs, replay.overview.hosts, replay.overview.scheduler
+    )
 
-    return calibration(log.columns, replay.jobs, replay.overview.hosts, replay.overview.scheduler)
+
+def saturation(
+    log: Log | FileName,
+    scheduler: str | type[lazy.schedulers.Scheduler] | lazy.schedulers.Scheduler = "easy",
+    *,
+    options: Options | None = None,
+    behind: float = 0.05,
+    within: float = 0.02,
+    progress: bool | None = None,
+    **settings: Any,
+) -> lazy.saturation.Saturation:
+    """Search for the load of a log at which the machine falls behind under a scheduler.
+
+    Times between arrivals are divided by a factor. The machine falls behind if waiting has kept more than a
+    share ``behind`` of the submitted work from being done by the last submission, or if there is more work
+    than it can do at all. The search ends when the factor is known up to a share ``within`` of it. The
+    settings are those of :func:`batsched_py.simulate`.
+    """
+    known = log if isinstance(log, Log) else read_log(log)
+
+    def try_load(factor: float) -> lazy.saturation.Trial:
+        result = simulate(known.load(factor), scheduler, options=options, progress=progress, **settings)
+        return lazy.saturation.trial(result.jobs, result.overview.hosts, factor)
+
+    return lazy.saturation.saturation(try_load, behind, within)

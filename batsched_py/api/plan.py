@@ -15,19 +15,19 @@ from batsched_py.analysis.runs.aggregate import Baseline
 from batsched_py.api.figures import CampaignFigures
 from batsched_py.api.log import FileName, Log
 from batsched_py.api.terminal import shown, somebody_looks, waiting
-from batsched_py.campaign import store
+from batsched_py.campaign import plan_file, store
 from batsched_py.campaign.executors import executor_of
 from batsched_py.campaign.plan import BUILT_IN, PlanText, PlanWords
-from batsched_py.campaign.plan_file import plan_of
 from batsched_py.campaign.prepare import prepared
+from batsched_py.campaign.review import Check, review
+from batsched_py.campaign.review.facts import of_campaign
 from batsched_py.campaign.run import RunResult, State
-from batsched_py.campaign.store import conduct, planned_campaign, runs_to_do
 from batsched_py.errors import InputError, RunsFailed
+from batsched_py.output_files import write_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batsched_py.campaign.plan import Plan as CheckedPlan
 
 #: An entry of a plan: what the file writes between braces.
 Entry = Mapping[str, Any]
@@ -53,6 +53,10 @@ class Campaign(store.Campaign):
         """
         return self.aggregated(by, Baseline.parse(baseline), metrics).frame()
 
+    def review(self) -> list[Check]:
+        """What a reviewer would object to, as `batsched-py review` tells it, the worst first."""
+        return review(of_campaign(self))
+
     def __repr__(self) -> str:
         states = [result.state for result in self.results()]
         return f"<Campaign {self.wanted.name}: {states.count(State.DONE)} of {len(states)} runs done>"
@@ -75,6 +79,8 @@ class Plan:
         allocators: Entries | None = None,
         users: Entries | None = None,
         parts: str | None = None,
+        measure: str | None = None,
+        units: str | None = None,
         loads: Sequence[float] | None = None,
         seeds: Sequence[int] | None = None,
         repetitions: int | None = None,
@@ -94,6 +100,8 @@ class Plan:
             "seeds": seeds,
             "repetitions": repetitions,
             "parts": parts,
+            "measure": measure,
+            "units": units,
             "loads": loads,
             "logs": {key: _log(key, log) for key, log in logs.items()},
             "platforms": platforms,
@@ -116,9 +124,9 @@ class Plan:
         self.name = self._checked(None).name
         """What its results are called."""
 
-    def _checked(self, folder: Path | None) -> CheckedPlan:
+    def _checked(self, folder: Path | None) -> plan_file.Plan:
         """The plan without mistakes; logs of recipes are made in the folder of its results."""
-        return plan_of(self._text, self._log_folders, self._trust, folder)
+        return plan_file.plan_of(self._text, self._log_folders, self._trust, folder)
 
     @property
     def runs(self) -> list[str]:
@@ -127,7 +135,7 @@ class Plan:
 
     def save(self, file: FileName) -> None:
         """Write it as a plan file, which looks for files beside itself."""
-        Path(file).write_text(self._text.text, encoding="utf-8")
+        write_file(file, self._text.text)
 
     def run(
         self,
@@ -155,12 +163,12 @@ class Plan:
             lambda log: yes,
             lambda: waiting("making logs") if wanted else nullcontext(lambda done, total: None),
         )
-        planned = planned_campaign(plan, folder, simulator, time_limit)
+        planned = store.planned_campaign(plan, folder, simulator, time_limit)
         campaign = Campaign(planned.folder, planned.wanted, planned.plan_text)
         if directory is None:
             weakref.finalize(campaign, shutil.rmtree, folder, ignore_errors=True)
-        runs = runs_to_do(plan, campaign, only)
-        results = conduct(campaign, runs, executor_of(executor, address, workers))
+        runs = store.runs_to_do(plan, campaign, only)
+        results = store.conduct(campaign, runs, executor_of(executor, address, workers))
         failed = [each for each in _watched(results, len(runs), wanted) if each.state is State.FAILED]
         if failed:
             first = f"{failed[0].name}: {failed[0].error}"

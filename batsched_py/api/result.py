@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, repeat
 from pathlib import Path
@@ -11,29 +11,43 @@ from typing import TYPE_CHECKING, TextIO
 from msgspec import Struct
 from msgspec.structs import replace
 
+from batsched_py.analysis.steadiness import FEWEST_JOBS
+from batsched_py.analysis.windows import Window
+from batsched_py.api import lazy
 from batsched_py.api.terminal import as_html, duration, energy, two_columns
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 from batsched_py.protocol.jobs import HostState
-from batsched_py.simulator.outputs import MemoryFiles
+from batsched_py.simulator.outputs import MemoryFiles, Results
 from batsched_py.workload.model import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batsched_py.analysis.conditions import Carried
-    from batsched_py.analysis.executions import Executions
-    from batsched_py.analysis.outcome import Outcome
-    from batsched_py.analysis.own_metrics import OwnMetric
-    from batsched_py.analysis.validator import Policy
-    from batsched_py.analysis.validator.rules import Violation
-    from batsched_py.api.explained import Explained
-    from batsched_py.api.figures import ResultFigures
-    from batsched_py.api.log import FileName, Log
     from batsched_py.engines import Simulation
-    from batsched_py.ledger.nodes import NodeMachine
-    from batsched_py.simulator.platform import Platform
-    from batsched_py.workload.swf.log import SwfLog
+
+
+#: A mean wait of this share of the makespan, or a maximum of this one, may be due to a queue that only grows.
+SUSPICIOUS_MEAN = 0.001
+SUSPICIOUS_MAXIMUM = 0.05
+
+#: What an overview has of a window.
+_OF_WINDOWS = (
+    "mean_waiting_time",
+    "max_waiting_time",
+    "mean_slowdown",
+    "mean_bounded_slowdown",
+    "utilization",
+)
+
+#: What an overview tells of distributions, to five digits, and the metrics that have all digits of it.
+_ABOUT = {
+    "wait_median": "p50_waiting_time",
+    "wait_p95": "p95_waiting_time",
+    "bounded_slowdown_median": "p50_bounded_slowdown",
+    "bounded_slowdown_p95": "p95_bounded_slowdown",
+    "part_of_top_percent": "share_of_top_percent",
+}
 
 
 class Overview(Struct, frozen=True, omit_defaults=True):
@@ -46,6 +60,7 @@ class Overview(Struct, frozen=True, omit_defaults=True):
     rejected: int
     killed: int
     makespan: float
+    """From the first submission to the last end."""
     mean_waiting_time: float
     max_waiting_time: float
     mean_slowdown: float
@@ -54,30 +69,56 @@ class Overview(Struct, frozen=True, omit_defaults=True):
     walltime: str
     """By which rule the walltimes of logs were made."""
     utilization: float
-    """The share of hosts and time, from 0 to the makespan, in which jobs ran."""
+    """The share of hosts and time, within the makespan, in which jobs ran."""
     consumed_joules: float | None
     """What the hosts drew, if that was accounted for."""
     files: list[str]
     wall_seconds: float
     refused: dict[str, int] = {}
     """How many of the rejected jobs a machine of nodes could never run, by the kind of what they lacked."""
+    sizes: str = ""
+    """What the sizes of jobs of logs are."""
+    unrequested: int = 0
+    """How many jobs of logs requested no time."""
+    raised: int = 0
+    """How many requested less time than the walltime that they were given."""
+    measured: str = ""
+    """Over which window means, maxima and the utilization are; over the whole run if nothing is said."""
+    unstable: str = ""
+    """What shows that there is no steady state, if that was seen: then the means tell how long the log is."""
+    partitions: int = 0
+    """How many partitions the machine of the log had, if they are simulated as one."""
+    wait_median: float = 0.0
+    wait_p95: float = 0.0
+    bounded_slowdown_median: float = 0.0
+    """Bounded slowdowns; these and the waits to five digits, which the metrics have in full."""
+    bounded_slowdown_p95: float = 0.0
+    part_of_top_percent: float = 0.0
+    """The part of all bounded slowdowns that 1 % of the jobs have."""
+    busy_until: float | None = None
+    """With users who react, when 90 % of the jobs were submitted: until then is the utilization."""
 
     @classmethod
     def of(
-        cls, experiment: Experiment, simulation: Simulation, files: list[str], wall_seconds: float
+        cls,
+        experiment: Experiment,
+        simulation: Simulation,
+        workloads: Sequence[Workload],
+        files: list[str],
+        wall_seconds: float,
     ) -> Overview:
         """The overview of a finished simulation."""
         results, machines = simulation.results, simulation.machines
-        capacity = machines.count * results.makespan
+        capacity = machines.count * results.span
         users = experiment.actors.users
-        return cls(
+        overview = cls(
             scheduler=experiment.actors.scheduler.name,
             users=None if users is None else users.name,
             hosts=machines.count,
             jobs=results.nb_jobs,
             rejected=results.nb_rejected,
             killed=results.nb_finished - results.nb_success,
-            makespan=results.makespan,
+            makespan=results.span,
             mean_waiting_time=results.mean_of_finished(results.sum_waiting),
             max_waiting_time=results.max_waiting,
             mean_slowdown=results.mean_of_finished(results.sum_slowdown),
@@ -88,34 +129,106 @@ class Overview(Struct, frozen=True, omit_defaults=True):
             files=files,
             wall_seconds=round(wall_seconds, 3),
             refused=dict(simulation.refused.most_common()),
+            sizes=experiment.scenario.workloads.sizes_rule,
+            unrequested=sum(workload.nb_unrequested for workload in workloads),
+            raised=sum(workload.nb_raised for workload in workloads),
+            partitions=max((workload.nb_partitions for workload in workloads), default=0)
+            if experiment.scenario.machine.file is None
+            else 0,
+        )
+        return replace(overview, **_distributions(results))
+
+    @property
+    def may_be_unstable(self) -> bool:
+        """Whether waits are so long for the time that it took that the steady state should be looked at."""
+        return self.jobs >= FEWEST_JOBS and (
+            self.mean_waiting_time > SUSPICIOUS_MEAN * self.makespan
+            or self.max_waiting_time > SUSPICIOUS_MAXIMUM * self.makespan
         )
 
-    def _rejected(self) -> str:
-        if not self.rejected:
-            return "0"
-        return f"{self.rejected:,} ({self.rejected / self.jobs:.1%}), in no mean"
+    def over(self, window: Window, figures: Mapping[str, float]) -> Overview:
+        """The same with what was measured over a window."""
+        return replace(
+            self,
+            measured=f"{window} ({int(figures['nb_jobs']):,} jobs)",
+            **{name: figures[name] for name in _OF_WINDOWS},
+            **{ours: figures[name] for ours, name in _ABOUT.items()},
+        )
+
+    @property
+    def knows_run_times(self) -> bool:
+        """Whether the walltimes of jobs without a request are made of their run times."""
+        return self.walltime.endswith("run time")
+
+    @property
+    def _waits(self) -> tuple[float, float, float]:
+        return self.wait_median, self.wait_p95, self.max_waiting_time
+
+    @property
+    def _slowdowns(self) -> str:
+        share = f"{self.part_of_top_percent:.0%}"
+        quantiles = (self.bounded_slowdown_median, self.bounded_slowdown_p95)
+        return ", ".join([*(f"{each:,.{2 - (each >= 100) - (each >= 1000)}f}" for each in quantiles), share])
+
+    def _walltimes(self) -> Iterator[tuple[str, str]]:
+        """How many jobs have other walltimes than they requested: a policy then knows more than it could."""
+        if self.unrequested:
+            replaced = "run time" if self.knows_run_times else "none"
+            replaced = "a modelled one" if self.walltime.endswith("modelled") else replaced
+            yield "  without a request", f"{self.unrequested:,} jobs, {replaced} instead"
+        if self.raised:
+            yield "  raised to the run time", f"{self.raised:,} jobs"
 
     def rows(self) -> list[tuple[str, str]]:
         """What people read."""
-        joules = self.consumed_joules
+        joules, rejected = self.consumed_joules, "0"
+        if self.rejected:
+            rejected = f"{self.rejected:,} ({self.rejected / self.jobs:.1%}), in no mean"
         return [
             ("scheduler", self.scheduler),
             ("users", self.users or "-"),
             ("hosts", f"{self.hosts:,}"),
             ("jobs", f"{self.jobs:,}"),
-            ("  rejected", self._rejected()),
+            ("  rejected", rejected),
             *((f"    cannot get: {kind}", f"{count:,}") for kind, count in self.refused.items()),
             ("  killed or failed", f"{self.killed:,}"),
-            ("makespan", duration(self.makespan)),
+            *([("makespan", duration(self.makespan))] if self.busy_until is None else []),
+            ("measured", self.measured or "all jobs of the run"),
+            *zip(chain(["no steady state"], repeat("")), _parts(self.unstable), strict=False),
             ("mean wait", duration(self.mean_waiting_time) if self.jobs > self.rejected else "-"),
-            ("max wait", duration(self.max_waiting_time)),
+            ("  median, p95, maximum", ", ".join(map(duration, self._waits))),
             ("mean bounded slowdown (10 s)", f"{self.mean_bounded_slowdown:.2f}"),
+            ("  median, p95, part of top 1%", self._slowdowns),
+            ("sizes", self.sizes),
+            *([("  partitions", f"{self.partitions}, as one machine")] if self.partitions > 1 else []),
             ("walltime", self.walltime),
+            *self._walltimes(),
             ("utilization", f"{self.utilization:.1%}"),
+            *([] if self.busy_until is None else [("  until 90% are submitted", duration(self.busy_until))]),
             *([] if joules is None else [("energy", energy(joules))]),
             *zip(chain(["files"], repeat("")), self.files, strict=False),
             ("took", f"{self.wall_seconds:.2f} s"),
         ]
+
+
+def _parts(text: str) -> list[str]:
+    """The parts of a text between semicolons."""
+    return text.split("; ") if text else []
+
+
+def _distributions(results: Results) -> dict[str, float]:
+    """Medians, 95th percentiles and dominance."""
+    waits, slowdowns = results.waitings, results.bounded_slowdowns
+    if not waits.count:
+        return {}
+    found = {
+        "wait_median": waits.quantile(0.5),
+        "wait_p95": waits.quantile(0.95),
+        "bounded_slowdown_median": slowdowns.quantile(0.5),
+        "bounded_slowdown_p95": slowdowns.quantile(0.95),
+        "part_of_top_percent": slowdowns.part_of_top(0.01),
+    }
+    return {name: float(f"{value:.5g}") for name, value in found.items()}
 
 
 class Result:
@@ -127,7 +240,8 @@ class Result:
         overview: Overview,
         workloads: Sequence[Workload],
         files: MemoryFiles | str,
-        logs: Mapping[int, SwfLog],
+        logs: Mapping[int, lazy.swf_log.SwfLog],
+        window: Window | None = None,
     ) -> None:
         self.experiment = experiment
         """What was simulated."""
@@ -139,6 +253,43 @@ class Result:
         self._files = files
         """Where Batsim's files are: in memory, or on the disk behind this prefix."""
         self._logs = logs
+        self._window = window
+        if window is None and overview.users and (busy := self._busy()) is not None:
+            self.overview = replace(self.overview, utilization=busy[0], busy_until=busy[1])
+        if overview.may_be_unstable:
+            found = self._quick_steadiness()
+            if found is not None and not found.is_steady:
+                self.overview = replace(self.overview, unstable=str(found))
+        if window is not None:
+            self.overview = self.overview.over(window, self.metrics)
+
+    def _quick_steadiness(self) -> lazy.steadiness.Steadiness | None:
+        """Whether there is a steady state, without tables if the run is small."""
+        if self._window is not None or self.overview.jobs > lazy.small_runs.MANY or self._has_resizes:
+            return self.steadiness
+        with self._open_jobs() as jobs:
+            return lazy.small_runs.steadiness(jobs, self.overview.hosts)
+
+    def _busy(self) -> tuple[float, float] | None:
+        """Utilization until 90 % of the jobs are submitted, and how long that takes, if users react."""
+        if not self._has_resizes:
+            return lazy.small_runs.busy(self._open_jobs, self.overview.hosts)
+        busy = self._whole.busy
+        if busy is self._whole:
+            return None
+        return busy.host_seconds / (busy.machine_size * busy.makespan), busy.makespan
+
+    @property
+    def _has_resizes(self) -> bool:
+        resizes = self._open("resizes")
+        if resizes is not None:
+            resizes.close()
+        return resizes is not None
+
+    def _open_jobs(self) -> TextIO:
+        jobs = self._open("jobs")
+        assert jobs is not None
+        return jobs
 
     # --- tables ----------------------------------------------------------------------------------
 
@@ -149,20 +300,16 @@ class Result:
         ``user`` is the job's user, ``recorded`` when it was submitted in the log, and ``lateness`` how much
         later it was submitted here; they are missing where the workload does not tell.
         """
-        from batsched_py.analysis.user_metrics import with_recorded
-
-        return with_recorded(self._schedule, self.workloads)
+        return lazy.user_metrics.with_recorded(self._schedule, self.workloads)
 
     @property
-    def machine(self) -> NodeMachine | None:
+    def machine(self) -> lazy.nodes.NodeMachine | None:
         """The nodes of the machine, if it has any: their cores, memory, features and partitions."""
         return None if self.experiment.scenario.machine.file is None else self._platform.as_nodes()
 
     @cached_property
-    def _platform(self) -> Platform:
-        from batsched_py.experiment.build import read_machine
-
-        return read_machine(self.experiment.scenario.machine, self.workloads)
+    def _platform(self) -> lazy.platform.Platform:
+        return lazy.build.read_machine(self.experiment.scenario.machine, self.workloads)
 
     @cached_property
     def machine_states(self) -> pd.DataFrame:
@@ -193,7 +340,7 @@ class Result:
         return self._table(f"monitor_{name}", "monitor=...")
 
     @property
-    def carried(self) -> Carried:
+    def carried(self) -> lazy.conditions.Carried:
         """What links, hosts and storages carried, and what jobs lost by it; known after ``links=True``."""
         if self._carried is None:
             raise InputError("what links carried was not recorded; simulate with links=True")
@@ -212,37 +359,49 @@ class Result:
     @cached_property
     def metrics(self) -> dict[str, float]:
         """The metrics that `batsched-py metrics --explain` defines, by name."""
-        from batsched_py.analysis.metrics import measure
+        return lazy.metrics.measure(self.outcome)
 
-        return measure(self.outcome)
-
-    def measure(self, metric: str | OwnMetric) -> float | None:
+    def measure(self, metric: str | lazy.own_metrics.OwnMetric) -> float | None:
         """A metric of your own, by its name, such as ``path/to/file.py:ClassName``, or as an object."""
-        from batsched_py.analysis.own_metrics import OWN_METRICS, measured
+        known = lazy.own_metrics.OWN_METRICS.create(metric, {}) if isinstance(metric, str) else metric
+        return lazy.own_metrics.measured(known, self.outcome)
 
-        return measured(OWN_METRICS.create(metric, {}) if isinstance(metric, str) else metric, self.outcome)
+    @property
+    def log_in_memory(self) -> lazy.swf_log.SwfLog | None:
+        """The first log that was simulated, unless it is a file."""
+        return self._logs.get(0)
+
+    def control(self) -> lazy.control.Control:
+        """The same users on the machine of the log, under the policy that fits it best, beside this result.
+
+        Four policies are calibrated and one more simulation is made. Lateness against the log has a part that
+        is due to what is not simulated; the difference to the control has not.
+        """
+        return lazy.control.control_of(self)
+
+    @property
+    def outcome(self) -> lazy.outcome.Outcome:
+        """What metrics look at: the whole run, or the window that was to be measured."""
+        return self._whole if self._window is None else self._whole.within(self._window)
 
     @cached_property
-    def outcome(self) -> Outcome:
-        """What metrics look at."""
-        from batsched_py.analysis.outcome import Outcome, summary_in
+    def steadiness(self) -> lazy.steadiness.Steadiness | None:
+        """Whether means over the run make sense: offered load, growth of the backlog, longest queue."""
+        return lazy.steadiness.steadiness(self._whole)
 
+    @cached_property
+    def _whole(self) -> lazy.outcome.Outcome:
         summary = replace(
-            summary_in(self._open("schedule")),
+            lazy.outcome.summary_in(self._open("schedule")),
             nb_hosts=self.overview.hosts,
             consumed_joules=self.overview.consumed_joules,
         )
         decisions = self.decisions if self.experiment.decisions else None
         data = self._table_if_written("data")
-        return Outcome.of(self._schedule, summary, self._carried, decisions, data)
+        return lazy.outcome.Outcome.of(self._schedule, summary, self._carried, decisions, data)
 
-    def validate(self, policy: Policy | None = None) -> list[Violation]:
+    def validate(self, policy: lazy.validator.Policy | None = None) -> list[lazy.validator_rules.Violation]:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
-        from batsched_py.analysis.validator import Facts, validate
-        from batsched_py.api.explained import outages_in
-        from batsched_py.outside.closures import read_closures
-        from batsched_py.outside.curve import read_curve
-
         outside, platform = self.experiment.actors.outside, self._platform
         machine, options = platform.as_protocol()[0], self.experiment.actors.scheduler.options
         if policy == "conservative" and platform.has_nodes and options.get("allocator"):
@@ -250,107 +409,96 @@ class Result:
                 "what conservative backfilling promises depends on which nodes are chosen, so it cannot be "
                 "checked for an allocator of your own"
             )
-        facts = Facts(
+        closures, cap = outside.closures, outside.power_cap
+        has_power = all(host.has_power for host in platform.hosts)
+        facts = lazy.validator.Facts(
             machine=machine,
             speeds=[host.speed for host in platform.hosts],
             nodes=str(options.get("nodes", "first-fit")),
             absences=(),
-            events=outages_in(self.experiment.scenario.events),
-            closures=() if outside.closures is None else read_closures(outside.closures, machine).all,
+            events=lazy.explained.outages_in(self.experiment.scenario.events),
+            closures=() if closures is None else lazy.closures.read_closures(closures, machine).all,
             power_cap=None
-            if outside.power_cap is None or not all(host.has_power for host in platform.hosts)
-            else read_curve(outside.power_cap, outside.outside_period),
-        )
-        return validate(
-            self._schedule, self.overview.hosts, self.workloads, policy, facts.with_files(self._open)
-        )
+            if cap is None or not has_power
+            else lazy.curve.read_curve(cap, outside.outside_period),
+        ).with_files(self._open)
+        return lazy.validator.validate(self._schedule, self.overview.hosts, self.workloads, policy, facts)
 
-    def explain(self, job: str) -> Explained:
+    def review(self) -> list[lazy.review.Check]:
+        """What a reviewer would object to, as `batsched-py review` tells it, the worst first."""
+        study = lazy.review_facts.of_run(
+            self.label, self.outcome, self.experiment, self.simulated_log, self.overview.hosts
+        )
+        return lazy.review.review(study)
+
+    def explain(self, job: str) -> lazy.explained.Explained:
         """Why a job waited, as `batsched-py explain` tells it; it knows more after ``remarks=True``.
 
         After ``links=True`` it also tells why the job ran longer than alone.
         """
-        from batsched_py.analysis.conditions import read_held
-        from batsched_py.analysis.explain import Evidence, Explainer, read_remarks
-        from batsched_py.analysis.schedule import read_table
-        from batsched_py.analysis.validator.nodes import Nodes, requests_of
-        from batsched_py.api.explained import Explained, absences_in
+        events, tables = self.experiment.scenario.events, self._open
+        absences = lazy.explained.absences_of(self._schedule, tables, events, may_have_slept=False)
+        machine, hosts = self._platform.as_protocol()[0], self.overview.hosts
+        explain = lazy.explained.explaining(
+            self._schedule, tables, hosts, absences, self._carried, machine, self.workloads
+        )
+        return explain(str(job))
 
-        remarks = read_table(self._open, "remarks", read_remarks) or {}
-        events, changes = self.experiment.scenario.events, self._open("pstate_changes")
-        absences = absences_in(self._schedule, events, changes, self._open("absences"))
-        nodes = Nodes.of(self._platform.as_protocol()[0])
-        requests = {} if nodes is None else requests_of(self.workloads, self._schedule)
-        held = read_table(self._open, "held", read_held) or {}
-        known = Evidence(self.overview.hosts, remarks, absences, self._carried, nodes, requests, held)
-        return Explained(Explainer(self._schedule, known).explain(str(job)))
-
-    def diff(self, other: Result) -> Executions:
+    def diff(self, other: Result) -> lazy.executions.Executions:
         """Compare another execution of the same workload with this one, job by job.
 
         ``first.diff(second).jobs`` has a row for each job, and ``.save("both.html")`` writes a page with both
         Gantt charts, as `batsched-py diff` does.
         """
-        from batsched_py.analysis.executions import compare_executions
-        from batsched_py.api.figures import runs_of
-
-        return compare_executions(*runs_of([self, other]))
+        return lazy.executions.compare_executions(*lazy.figures.runs_of([self, other]))
 
     # --- figures ---------------------------------------------------------------------------------
 
     @property
-    def plot(self) -> ResultFigures:
+    def plot(self) -> lazy.figures.ResultFigures:
         """The figures of `batsched-py plot`, as methods: ``result.plot.gantt().save("gantt.pdf")``.
 
         They show other results beside this one, and the log that was simulated where it is given:
         ``easy.plot.cumulative(fcfs, recorded=log)``.
         """
-        from batsched_py.api.figures import ResultFigures
-
-        return ResultFigures(self)
+        return lazy.figures.ResultFigures(self)
 
     @property
-    def log(self) -> Log:
+    def log(self) -> lazy.log.Log:
         """What happened, as a log of the simulated machine."""
-        from batsched_py.analysis.schedule_log import schedule_log
-        from batsched_py.api.log import Log
-
-        return Log(schedule_log(self.jobs, self.workloads, self.overview.hosts, self.simulated_log))
+        hosts, replayed = self.overview.hosts, self.simulated_log
+        return lazy.log.Log(lazy.schedule_log.schedule_log(self.jobs, self.workloads, hosts, replayed))
 
     @property
-    def simulated_log(self) -> SwfLog | None:
+    def simulated_log(self) -> lazy.swf_log.SwfLog | None:
         """The log that was simulated, if it was one and is in memory."""
         return self._logs.get(0) if len(self.workloads) == 1 else None
 
     # --- files -----------------------------------------------------------------------------------
 
-    def save(self, prefix: FileName) -> list[str]:
+    def save(self, prefix: lazy.log.FileName) -> list[str]:
         """Write Batsim's files, ``PREFIX_jobs.csv`` and so on, and tell their names."""
         if isinstance(self._files, str):
             raise InputError(f"the files are written already: {', '.join(self.overview.files)}")
         return self._files.save(str(prefix))
 
-    def to_swf(self, path: FileName) -> None:
+    def to_swf(self, path: lazy.log.FileName) -> None:
         """Write what happened as a log in the Standard Workload Format."""
         self.log.save(path, "swf")
 
     @cached_property
     def _schedule(self) -> pd.DataFrame:
-        from batsched_py.analysis.schedule import read_table, schedule_in, with_resizes
-
-        schedule = read_table(self._open, "jobs", schedule_in)
+        schedule = lazy.schedule.read_table(self._open, "jobs", lazy.schedule.schedule_in)
         assert schedule is not None
-        return with_resizes(schedule, self._open)
+        return lazy.schedule.with_resizes(schedule, self._open)
 
     @cached_property
-    def _carried(self) -> Carried | None:
-        from batsched_py.analysis.conditions import read_carried
-
+    def _carried(self) -> lazy.conditions.Carried | None:
         uses, rates = self._open("uses"), self._open("rates")
         if uses is None or rates is None:
             return None
         with uses, rates:
-            return read_carried(uses, rates)
+            return lazy.conditions.read_carried(uses, rates)
 
     def _table(self, name: str, asked_for_by: str) -> pd.DataFrame:
         table = self._table_if_written(name)

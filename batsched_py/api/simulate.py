@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from batsched_py import __version__
+from batsched_py.analysis.windows import Window
+from batsched_py.api import lazy
 from batsched_py.api.result import Overview, Result
 from batsched_py.api.terminal import shown, somebody_looks
 from batsched_py.decision.observers import DATA, MONITORS, AdditionalData, Monitor, memory_in_use
@@ -23,15 +26,14 @@ from batsched_py.experiment.build import NOTHING_GIVEN, Given, read_workloads, w
 from batsched_py.experiment.run import GoThrough, run_experiment
 from batsched_py.plugins import Registry
 from batsched_py.protocol.jobs import HostState
-from batsched_py.schedulers import SCHEDULERS, Scheduler
+from batsched_py.schedulers import SCHEDULERS, Scheduler, Wrapper
 from batsched_py.settings import settings_of, struct_from
 from batsched_py.simulator.outputs import PREFIX, MemoryFiles, OutputFile
 from batsched_py.users import USERS, Behaviour
+from batsched_py.workload.doubts import Figures, doubts
+from batsched_py.workload.model import Workload
 
-if TYPE_CHECKING:
-    from batsched_py.api.log import FileName, Log
-    from batsched_py.workload.swf.log import SwfLog
-
+_log = logging.getLogger(__name__)
 
 Plugin = TypeVar("Plugin")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -67,7 +69,7 @@ def _explaining_settings(function: Function) -> Function:
 
 @_explaining_settings
 def simulate(
-    workload: Log | FileName | Sequence[Log | FileName],
+    workload: lazy.log.Log | lazy.log.FileName | Sequence[lazy.log.Log | lazy.log.FileName],
     scheduler: str | type[Scheduler] | Scheduler,
     *,
     options: Options | None = None,
@@ -76,7 +78,8 @@ def simulate(
     user_options: Options | None = None,
     monitor: Observers[Monitor] = (),
     data: Observers[AdditionalData] = (),
-    export: FileName | None = None,
+    export: lazy.log.FileName | None = None,
+    measure: str | None = None,
     progress: bool | None = None,
     **settings: Any,
 ) -> Result:
@@ -89,7 +92,8 @@ def simulate(
     what happens, all ``data`` is computed over time: both are names, classes or objects, one or several.
 
     Results are kept in memory, unless ``export`` says where Batsim's files go, as ``-e`` does. Progress is
-    shown on terminals and in notebooks, or as ``progress`` says.
+    shown on terminals and in notebooks, or as ``progress`` says. All is simulated, and ``measure`` says which
+    window is measured, such as ``"7d:300d"``: the jobs that are submitted then.
 
     The settings are the options of `batsched-py run`, which the page of settings explains.
     """
@@ -107,6 +111,7 @@ def simulate(
         export=None if export is None else os.fspath(export),
         progress=somebody_looks() if progress is None else progress,
         logs=logs,
+        window=None if measure is None else Window.parse(measure),
         given=Given(policy, behaviour, listening, computing),
     )
 
@@ -116,13 +121,15 @@ def simulate_experiment(
     *,
     export: str | None = None,
     progress: bool = False,
-    logs: Mapping[int, SwfLog] | None = None,
+    logs: Mapping[int, lazy.swf_log.SwfLog] | None = None,
+    window: Window | None = None,
     given: Given = NOTHING_GIVEN,
     watched: GoThrough | None = None,
     answering: Callable[[Callable[[], bytes]], AbstractContextManager[Any]] | None = None,
 ) -> Result:
     """Simulate an experiment; some of its logs may be in memory, and some of its actors objects.
 
+    All of it is simulated, and a ``window`` of it is measured if one is given.
     ``watched`` goes through the simulation in place of the usual loop, and shows how far it is.
     ``answering`` gets what tells the status of the simulation, and is entered while it runs.
     """
@@ -149,8 +156,58 @@ def simulate_experiment(
         meanwhile=meanwhile,
     )
     files = simulation.outputs.files if kept is None else []
-    overview = Overview.of(experiment, simulation, files, time.perf_counter() - began)
-    return Result(experiment, overview, workloads, kept or str(export), logs or {})
+    overview = Overview.of(experiment, simulation, workloads, files, time.perf_counter() - began)
+    _warn_of_estimates(overview, given.policy)
+    if not logs:
+        _warn_of_doubts(experiment, overview, workloads)
+    return Result(experiment, overview, workloads, kept or str(export), logs or {}, window)
+
+
+#: If a larger share of the jobs requested no time, a policy that goes by estimates knows too much.
+_MANY_UNREQUESTED = 0.01
+
+
+def _warn_of_estimates(overview: Overview, policy: Scheduler | None) -> None:
+    """Say that a policy which goes by estimates knew how long many jobs would run."""
+    missing = overview.unrequested
+    if not (overview.knows_run_times and missing > _MANY_UNREQUESTED * overview.jobs):
+        return
+    if _uses_estimates(overview.scheduler if policy is None else policy):
+        _log.warning(
+            "%s of %s jobs requested no time, so %s knows how long they run; "
+            "--walltime modelled gives them estimates as users make them",
+            f"{missing:,}",
+            f"{overview.jobs:,}",
+            overview.scheduler,
+        )
+
+
+def _uses_estimates(policy: str | Scheduler) -> bool:
+    """Whether a policy, inside of all that goes around it, goes by estimates; foreign ones may."""
+    if isinstance(policy, str):
+        name = SCHEDULERS.layers(policy)[-1]
+        return name.startswith("pybatsim:") or SCHEDULERS.find(name).uses_estimates
+    while isinstance(policy, Wrapper):
+        policy = policy.inner
+    return policy.uses_estimates
+
+
+def _warn_of_doubts(experiment: Experiment, overview: Overview, workloads: Sequence[Workload]) -> None:
+    """Say what makes no sense in logs that were read for a simulation, unless something else may be why."""
+    if overview.users is not None or overview.rejected or any(each.finishes is None for each in workloads):
+        return
+    rule = experiment.scenario.workloads.walltime
+    figures = Figures(
+        jobs=overview.jobs,
+        estimated=overview.jobs - overview.unrequested,
+        below=overview.raised if rule == "at-least-run-time" else 0,
+        equal=sum(workload.nb_equal for workload in workloads),
+        span=max(workload.jobs[-1].submission_time for workload in workloads),
+        work=overview.utilization * overview.makespan * overview.hosts if overview.makespan else 0.0,
+        machine=overview.hosts,
+    )
+    for doubt in doubts(figures):
+        _log.warning("%s", doubt)
 
 
 def _named(word: str, given: Any) -> tuple[str, Any]:
@@ -174,16 +231,16 @@ def _several(given: Any) -> list[Any]:
     return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
 
 
-def _files_and_logs(played: Sequence[Log | FileName]) -> tuple[tuple[str, ...], dict[int, SwfLog]]:
+def _files_and_logs(played: Sequence[Any]) -> tuple[tuple[str, ...], dict[int, lazy.swf_log.SwfLog]]:
     """How the workloads are called, and those of them that are in memory, by their places."""
-    from batsched_py.api.log import Log
-
-    logs = {place: log for place, log in enumerate(played) if isinstance(log, Log)}
-    files = [
-        (each.columns.path if each.is_as_read else each.name) if isinstance(each, Log) else os.fspath(each)
-        for each in played
-    ]
-    return tuple(files), {place: log.columns for place, log in logs.items()}
+    files, logs = [], {}
+    for place, each in enumerate(played):
+        if isinstance(each, lazy.log.Log):
+            logs[place] = each.columns
+            files.append(each.columns.path if each.is_as_read else each.name)
+        else:
+            files.append(os.fspath(each))
+    return tuple(files), logs
 
 
 def _with(sessions: str | None, options: Options | None) -> Options:

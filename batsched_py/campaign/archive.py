@@ -21,20 +21,14 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from batsched_py.campaign.files import (
-    LARGEST_JSON,
-    decode_json,
-    digest_of_file,
-    publish,
-    workspace,
-    write_file,
-)
+from batsched_py.campaign import files
 from batsched_py.campaign.plan import CAMPAIGN_FILE, PLAN_FILE, is_name
 from batsched_py.campaign.prepare import INPUTS
 from batsched_py.campaign.results import is_result
 from batsched_py.campaign.run import MANIFEST_FILE, RUNS, SEAL_FILE
 from batsched_py.campaign.store import TABLE_FILE, Campaign
 from batsched_py.errors import InputError
+from batsched_py.output_files import write_file, writing
 from batsched_py.trust import IMPORTED_FILE
 
 CONTENTS_FILE = "contents.json"
@@ -70,32 +64,28 @@ def export_campaign(campaign: Campaign, path: Path) -> int:
     if not runs:
         raise InputError(f"{campaign.folder}: no run is finished, so there is nothing to export")
     campaign.write_table(campaign.folder / TABLE_FILE)
-    files = [campaign.folder / name for name in (PLAN_FILE, CAMPAIGN_FILE, TABLE_FILE)]
-    for each in campaign.wanted.inputs:
-        if not each.is_kept(campaign.folder):
-            raise InputError(f"{campaign.folder}: {INPUTS}/{each.copy} was changed; run the campaign again")
-        files.append(campaign.folder / INPUTS / each.copy)
+    packed = [campaign.folder / name for name in (PLAN_FILE, CAMPAIGN_FILE, TABLE_FILE)]
+    for kept in campaign.wanted.inputs:
+        if not kept.is_kept(campaign.folder):
+            raise InputError(f"{campaign.folder}: {INPUTS}/{kept.copy} was changed; run the campaign again")
+        packed.append(campaign.folder / INPUTS / kept.copy)
     for run in runs:
-        files += [run.folder / name for name in run.manifest.files if (run.folder / name).exists()]
-    part = path.with_name(f"{path.name}.part")
+        packed += [run.folder / name for name in run.manifest.files if (run.folder / name).exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        with writing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             digests = {}
-            for file in files:
-                name = file.relative_to(campaign.folder).as_posix()
-                if not file.resolve().is_relative_to(campaign.folder.resolve()):
-                    raise InputError(f"{file}: lies outside the campaign; only what is in it is exported")
-                content = file.read_bytes()
+            for each in packed:
+                name = each.relative_to(campaign.folder).as_posix()
+                if not each.resolve().is_relative_to(campaign.folder.resolve()):
+                    raise InputError(f"{each}: lies outside the campaign; only what is in it is exported")
+                content = each.read_bytes()
                 digests[name] = hashlib.sha256(content).hexdigest()
                 _add(archive, name, content)
             contents = Contents(campaign.wanted.name, digests)
             _add(archive, CONTENTS_FILE, msgspec.json.format(msgspec.json.encode(contents)))
-        os.replace(part, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        part.unlink(missing_ok=True)
     return len(runs)
 
 
@@ -117,7 +107,7 @@ def import_campaign(path: Path, folder: Path, trust: bool = False) -> Campaign:
         with (
             _Bounded(path) as file,
             zipfile.ZipFile(file) as archive,
-            workspace(folder.absolute().parent, folder.name) as work,
+            files.workspace(folder.absolute().parent, folder.name) as work,
         ):
             _check_sizes(path, archive)
             contents = _contents(path, archive)
@@ -127,9 +117,9 @@ def import_campaign(path: Path, folder: Path, trust: bool = False) -> Campaign:
             campaign = Campaign.open(target)
             _check_inputs(path, campaign)
             _check_runs(path, campaign)
-            origin = {"archive": path.name, "sha256": digest_of_file(path), "trusted": trust}
+            origin = {"archive": path.name, "sha256": files.digest_of_file(path), "trusted": trust}
             write_file(target / IMPORTED_FILE, msgspec.json.format(msgspec.json.encode(origin)))
-            publish(target, folder.absolute())
+            files.publish(target, folder.absolute())
     except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as error:
         raise InputError(f"{path}: is damaged, or no archive of a campaign: {error}") from None
     except OSError as error:
@@ -162,7 +152,7 @@ def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
     for entry in entries:
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise InputError(f"{path}: {entry.filename!r} is compressed by another method than deflate")
-        largest = LARGEST_JSON if entry.filename.endswith(".json") else LARGEST_FILE
+        largest = files.LARGEST_JSON if entry.filename.endswith(".json") else LARGEST_FILE
         if entry.file_size > largest:
             raise InputError(
                 f"{path}: {entry.filename!r} has {entry.file_size} bytes; {largest} are the most"
@@ -179,7 +169,7 @@ def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
 def _contents(path: Path, archive: zipfile.ZipFile) -> Contents:
     """The list of contents, which must match the files in the archive."""
     try:
-        contents = decode_json(archive.read(CONTENTS_FILE), Contents)
+        contents = files.decode_json(archive.read(CONTENTS_FILE), Contents)
     except (KeyError, InputError):
         raise InputError(f"{path}: is no archive of a campaign: there is no list of contents in it") from None
     names = sorted(archive.namelist())

@@ -31,6 +31,7 @@ from batsched_py.experiment import Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment.build import check_sizes, check_withdrawals, read_machine
 from batsched_py.experiment.run import options_of, serve_options
 from batsched_py.experiment.value import Failures
+from batsched_py.output_files import write_file
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
 from batsched_py.protocol.sizes import refuse_in_messages
@@ -42,8 +43,8 @@ from batsched_py.workload.batsim_json import write_batsim_json
 from batsched_py.workload.model import Workload
 
 
-def options_of_batsim5(scenario: Scenario, endpoint: str, prefix: Path) -> list[str]:
-    """The options of Batsim 5 for a scenario.
+def options_of_batsim5(scenario: Scenario, endpoint: str, prefix: Path, folder: Path) -> list[str]:
+    """The options of Batsim 5 for a scenario, whose external events are written to files that it reads.
 
     What is enabled is not among them: the decision process asks for that.
     """
@@ -63,21 +64,13 @@ def options_of_batsim5(scenario: Scenario, endpoint: str, prefix: Path) -> list[
         hosts, _, name = role.rpartition(":")
         for host in hosts.split(","):
             options += ["-r", host, name]
-    for file in scenario.events:
-        options += ["--external-events", file]
-    if scenario.energy:
-        options += ["--energy-host", "--trace-pstate-changes"]
-    return options + ["--trace-machine-state"] * scenario.traces_machine_states
-
-
-def with_generic_events(scenario: Scenario, folder: Path) -> Scenario:
-    """The scenario with its external events in files that a Batsim 5 reads."""
-    files = []
     for number, file in enumerate(scenario.events):
         path = folder / f"events{number}.txt"
         path.write_text(as_generic_events(read_events(file, forward_unknown=True)), encoding="utf-8")
-        files.append(str(path))
-    return replace(scenario, events=tuple(files))
+        options += ["--external-events", str(path)]
+    if scenario.energy:
+        options += ["--energy-host", "--trace-pstate-changes"]
+    return options + ["--trace-machine-state"] * scenario.traces_machine_states
 
 
 def fill_in_notes(jobs_csv: Path, notes_csv: Path) -> None:
@@ -92,7 +85,7 @@ def fill_in_notes(jobs_csv: Path, notes_csv: Path) -> None:
         cells = list(map(quoted, row))
         cells[metadata] = f'"{notes.get(f"{row[workload]}!{row[number]}", row[metadata])}"'
         lines.append(",".join(cells))
-    jobs_csv.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_file(jobs_csv, "\n".join(lines) + "\n")
 
 
 #: A simulation may take so long unless told otherwise, in seconds.
@@ -156,12 +149,14 @@ def run_batsim(
         notes = inputs / "notes.csv"
         serve = [sys.executable, "-m", batsched_py.__name__, "serve", "--endpoint", endpoint]
         if simulator.is_batsim5:
-            scenario = with_generic_events(_for_batsim(experiment, workloads, inputs, BATSIM5), inputs)
-            options = options_of_batsim5(scenario, endpoint, prefix)
+            scenario = _for_batsim(experiment, workloads, inputs, BATSIM5)
+            options = options_of_batsim5(scenario, endpoint, prefix, inputs)
             serve += ["--notes", str(notes)]
         else:
             scenario = _for_batsim(experiment, workloads, inputs, BATSIM4)
-            options = _options_of_batsim4(scenario, endpoint, prefix)
+            trace = [] if scenario.schedule_trace else ["--disable-schedule-tracing"]
+            told = options_of(replace(scenario, schedule_trace=None))
+            options = ["-s", endpoint, "-e", str(prefix), *told, "-q", *trace]
         simulate = [*shlex.split(simulator.command), *options]
         with (
             _Process("the decision process", [*serve, *serve_options(experiment)], inputs) as server,
@@ -172,12 +167,6 @@ def run_batsim(
         _check(prefix, summary, sum(len(workload.jobs) for workload in workloads))
         if simulator.is_batsim5:
             fill_in_notes(Path(f"{prefix}_jobs.csv"), notes)
-
-
-def _options_of_batsim4(scenario: Scenario, endpoint: str, prefix: Path) -> list[str]:
-    trace = [] if scenario.schedule_trace else ["--disable-schedule-tracing"]
-    told = replace(scenario, schedule_trace=None)
-    return ["-s", endpoint, "-e", str(prefix), *options_of(told), "-q", *trace]
 
 
 def _for_batsim(
@@ -218,14 +207,13 @@ def _machine_for_batsim(machine: Machine, workloads: Sequence[Workload], folder:
     hosts = platform.hosts
     check_sizes(workloads, platform, machine.reject_larger)
     machine = replace(machine, reject_larger=False)
-    if machine.file is not None and reader_of(machine.file) is not None:
-        file = folder / "platform.xml"
-        file.write_text("".join(f"{line}\n" for line in simgrid_lines(platform)))
-        return Machine(file=str(file))
-    if machine.file is not None:
-        return replace(machine, mmax=len(hosts), mmax_workload=False) if machine.mmax_workload else machine
     file = folder / "platform.xml"
-    file.write_text(_equal_hosts(len(hosts), hosts[0].speed))
+    if machine.file is None:
+        file.write_text(_equal_hosts(len(hosts), hosts[0].speed))
+    elif reader_of(machine.file) is not None:
+        file.write_text("".join(f"{line}\n" for line in simgrid_lines(platform)))
+    else:
+        return replace(machine, mmax=len(hosts), mmax_workload=False) if machine.mmax_workload else machine
     return Machine(file=str(file))
 
 

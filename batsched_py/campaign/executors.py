@@ -1,25 +1,22 @@
-"""Doing the runs of a campaign: one of them, many in processes of this machine, or many on a Dask cluster.
+"""Doing the runs of a campaign: one of them, or many in processes of this machine.
 
 A run is done in a folder of its own, which gets its name when all is done.
 
 A process pool of the standard library breaks when one of its processes is killed, and its processes go on
 when their parent is killed. Here each worker has a pipe of its own: when one dies, only its run is tried
 again, in a new worker; and workers stop when their parent is gone.
-
-A Dask cluster is there, or a batch system starts its workers. They need this package with the same code, and
-the files under the same paths, as on a shared file system. What a batch system wants to know (queue, project,
-walltime, memory) stands in the user's ``~/.config/dask/jobqueue.yaml``, as for every other use of Dask there.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import resource
 import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from multiprocessing import connection, get_context, parent_process
@@ -33,11 +30,10 @@ import batsched_py
 from batsched_py.blame import culprit
 from batsched_py.campaign.batsim import find_simulator
 from batsched_py.campaign.files import identity, publish, remove_leftovers, workspace
-from batsched_py.campaign.plan import BATCH_SYSTEMS, BUILT_IN, EXECUTORS
+from batsched_py.campaign.plan import BUILT_IN, EXECUTORS
 from batsched_py.campaign.results import simulate_into
 from batsched_py.campaign.run import WORK, Manifest, Run, RunResult, State, is_finished
-from batsched_py.errors import BatschedError, InputError, PeerVanished
-from batsched_py.experiment import Experiment
+from batsched_py.errors import BatschedError, InputError
 from batsched_py.trust import trusting
 
 if TYPE_CHECKING:
@@ -82,23 +78,29 @@ def _warnings() -> Iterator[list[str]]:
         logger.removeHandler(handler)
 
 
-def run_identity(experiment: Experiment, simulator: str, measures: Sequence[str] = ()) -> str:
+def run_identity(run: Run, simulator: str) -> str:
     """What tells a run from any other, here and now."""
     who = BUILT_IN if simulator == BUILT_IN else str(find_simulator(simulator))
-    return identity(experiment, who, measures)
+    assert run.experiment is not None, "runs of a plan have one"
+    return identity(run.experiment, who, run.measures, run.windows)
 
 
 def _execute(run: Run) -> None:
     started = datetime.now(UTC)
     simulator = None if run.simulator == BUILT_IN else find_simulator(run.simulator)
-    experiment = run.experiment
-    assert experiment is not None, "runs of a plan have one"
-    if run_identity(experiment, run.simulator, run.measures) != run.identity:
-        raise InputError("an input file or the code is not what it was when the campaign began; run it again")
+    if run_identity(run, run.simulator) != run.identity:
+        code = Path(batsched_py.__file__).parent
+        raise InputError(
+            "an input file or the code is not what it was when the campaign began; run it again "
+            f"(batsched_py {batsched_py.__version__} of this worker is in {code})"
+        )
     if is_finished(run.folder, run.identity):
         return
     with workspace(Path(run.campaign) / WORK, run.name) as folder:
-        engine, seconds = simulate_into(folder, experiment, simulator, run.time_limit, run.measures)
+        assert run.experiment is not None
+        engine, seconds = simulate_into(
+            folder, run.experiment, simulator, run.time_limit, run.measures, run.windows
+        )
         Manifest.of(run, folder, str(simulator or run.simulator), engine, started, seconds).write(folder)
         if not is_finished(run.folder, run.identity):
             publish(folder, run.folder)
@@ -118,11 +120,42 @@ _CONTEXT = get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["batsched_py.campaign.preloaded"])
 
 
+#: What stops a command from outside.
+STOPPING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+@contextmanager
+def _not_stopped() -> Iterator[None]:
+    """These signals wait meanwhile, here and in the processes that are started, until they let them in."""
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+
+#: How many files this process and the one that forks have open, and how many more for each worker.
+OPEN_FILES, OPEN_FILES_EACH = 24, 4
+
+
+def _check_descriptors(workers: int) -> None:
+    """So many workers can be started, which is not seen from how they would fail."""
+    needed, allowed = OPEN_FILES + OPEN_FILES_EACH * workers, resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if 0 <= allowed < needed:
+        raise InputError(
+            f"a process may have only {allowed} files open here; {workers} workers need {needed}: give fewer "
+            f"by -j, or allow more by `ulimit -n {needed}`"
+        )
+
+
+#: The variables that say where Python looks for modules. The process from which workers are forked gets the
+#: path of this one; otherwise it would look into the current folder first, where any file may be.
+_SEARCHED = ("PYTHONSAFEPATH", "PYTHONPATH")
+
+
 def usable_cores() -> int:
     """How many cores this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 class Processes:
@@ -136,8 +169,11 @@ class Processes:
     def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
         """Do all runs; tell of each as soon as it is done."""
         waiting = deque((run, 1) for run in runs)
-        workers = [_Worker() for _ in range(min(self._workers, len(runs)))]
+        workers: list[_Worker] = []
+        _check_descriptors(min(self._workers, len(runs)))
         try:
+            while len(workers) < min(self._workers, len(runs)):
+                workers.append(_Worker())
             while True:
                 for worker in workers:
                     if worker.run is None and waiting:
@@ -180,8 +216,16 @@ class _Worker:
         self.pipe, end = _CONTEXT.Pipe()
         self.run: Run | None = None
         self.attempt = 0
-        self._process = _CONTEXT.Process(target=_work, args=(end,), daemon=True)
-        self._process.start()
+        given = {name: os.environ.get(name) for name in _SEARCHED}
+        self._process = _CONTEXT.Process(target=_work, args=(end, given), daemon=True)
+        try:
+            _set_variables(
+                {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
+            )
+            with _not_stopped():
+                self._process.start()
+        finally:
+            _set_variables(given)
         end.close()
 
     def give(self, run: Run, attempt: int) -> None:
@@ -219,12 +263,24 @@ class _Worker:
             remove_leftovers(Path(self.run.campaign) / WORK, self.run.name)
 
 
-def _work(pipe: Connection) -> None:
-    """What a worker does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _stop)
-    Thread(target=_watch_parent, daemon=True).start()
+def _set_variables(values: Mapping[str, str | None]) -> None:
+    """Set variables of the environment, and remove those without a value."""
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _work(pipe: Connection, variables: Mapping[str, str | None]) -> None:
+    """What a worker does, with the variables that its parent had."""
+    _set_variables(variables)
     with suppress(EOFError, OSError, _Stopped):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, _stop)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+        Thread(target=_watch_parent, daemon=True).start()
         while True:
             pipe.send(execute(pipe.recv()))
 
@@ -245,91 +301,16 @@ def _watch_parent() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-#: How long to look for a cluster, in seconds.
-PATIENCE = 30.0
-
-#: Memory of a worker where the user's configuration says nothing: a log of 200,000 jobs takes some 0.5 GB.
-MEMORY = "2GB"
-
-
-class DaskCluster:
-    """A Dask cluster whose scheduler listens at an address such as ``tcp://host:8786``."""
-
-    def __init__(self, address: str) -> None:
-        _distributed()
-        self._address = address
-
-    def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
-        """Do all runs; tell of each as soon as it is done."""
-        return _run(self._address, runs)
-
-
-class BatchSystem:
-    """Dask workers as jobs of a batch system; they are gone when the last run is done."""
-
-    def __init__(self, kind: str, workers: int) -> None:
-        try:
-            import dask_jobqueue
-        except ImportError:
-            raise InputError(
-                f"--executor {kind} needs dask-jobqueue: pip install batsched-py[campaign]"
-            ) from None
-        self._kind = kind
-        self._class = getattr(dask_jobqueue, BATCH_SYSTEMS[kind])
-        self._workers = workers
-
-    def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
-        """Do all runs; tell of each as soon as it is done."""
-        with self._cluster() as cluster:
-            cluster.scale(min(self._workers, len(runs)))
-            yield from _run(cluster, runs)
-
-    def _cluster(self) -> Any:
-        """The cluster, without workers yet; each of them will be a process with one thread."""
-        import dask.config
-
-        settings = dask.config.get(f"jobqueue.{self._kind}")
-        cores = settings["cores"] or 1
-        try:
-            return self._class(cores=cores, processes=cores, memory=settings["memory"] or MEMORY)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise InputError(f"--executor {self._kind}: {error} (see ~/.config/dask/jobqueue.yaml)") from None
-
-
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError:
-        raise InputError("--executor dask needs Dask: pip install batsched-py[campaign]") from None
-    return distributed
-
-
-def _run(cluster: Any, runs: Sequence[Run]) -> Iterator[RunResult]:
-
-    distributed = _distributed()
-    try:
-        client = distributed.Client(cluster, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"there is no Dask cluster at {cluster}: {error}") from None
-    with client:
-        submitted = {client.submit(execute, run, pure=False): run for run in runs}
-        for future in distributed.as_completed(submitted, loop=client.loop):
-            if future.cancelled() or future.status == "lost":
-                raise PeerVanished("the Dask cluster is gone; what is finished stays, run again to go on")
-            fault = future.exception()
-            failed = RunResult.failed(submitted[future], f"on its Dask worker: {fault}")
-            yield future.result() if fault is None else failed
-
-
 def executor_of(kind: str, address: str | None, workers: int | None) -> Executor:
     """The executor of this name, with the address of a Dask scheduler or so many workers."""
+    from batsched_py.campaign.dask_cluster import BatchSystem, DaskCluster
 
     if kind not in EXECUTORS:
         raise InputError(f"there is no executor {kind!r}; known are {', '.join(EXECUTORS)}")
     if kind == "dask":
         if address is None:
             raise InputError(
-                "--executor dask needs the --address of a Dask scheduler, such as tcp://host:8786"
+                "--executor dask needs the --address of a Dask scheduler, such as tls://host:8786"
             )
         return DaskCluster(address)
     if address is not None:

@@ -18,7 +18,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from batsched_py import native
+from batsched_py.analysis.windows import Window
 from batsched_py.decision.pybatsim import pybatsim_version
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Experiment
@@ -37,7 +38,7 @@ from batsched_py.users import USERS
 _PACKAGE = "batsched_py"
 
 #: The module that makes the results of every run.
-_ROOT = "batsched_py.campaign.results"
+ROOT = "batsched_py.campaign.results"
 
 
 def digest_of_file(path: str | Path) -> str:
@@ -61,7 +62,12 @@ def digest_of_value(value: Any) -> str:
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
 
 
-def identity(experiment: Experiment, simulator: str, measures: Sequence[str] = ()) -> str:
+def identity(
+    experiment: Experiment,
+    simulator: str,
+    measures: Sequence[str] = (),
+    windows: Mapping[str, Window] | None = None,
+) -> str:
     """The digest of everything that the results of a run depend on; ``measures`` are metrics not ours."""
     parts: dict[str, Any] = {
         "inputs": [digest_of_file(file) for file in experiment.files],
@@ -72,6 +78,8 @@ def identity(experiment: Experiment, simulator: str, measures: Sequence[str] = (
     if measures:
         names = [Choice(name).renamed(lambda file: "").name for name in measures]
         parts["measures"] = [names, *map(digest_of_file, code_of(measures))]
+    if windows:
+        parts["windows"] = dict(windows)
     return digest_of_value(parts)
 
 
@@ -90,8 +98,8 @@ def digest_of_code(experiment: Experiment) -> str:
     actors = experiment.actors
     library = digest_of_library()
     if actors.scheduler.name.startswith(PYBATSIM):
-        return digest_of_value([_digest_of_modules((_ROOT,)), library, pybatsim_version()])
-    modules = [_ROOT, *_plugin_modules(SCHEDULERS, actors.scheduler)]
+        return digest_of_value([_digest_of_modules((ROOT,)), library, pybatsim_version()])
+    modules = [ROOT, *_plugin_modules(SCHEDULERS, actors.scheduler)]
     if actors.users is not None:
         modules += _plugin_modules(USERS, actors.users)
     return digest_of_value([_digest_of_modules(tuple(modules)), library])
@@ -104,7 +112,8 @@ def _plugin_modules(registry: Registry[Any], choice: Choice) -> Iterator[str]:
         if not files:
             yield _module_of(registry, name)
         for file in files:
-            yield from (cls.__module__ for cls in registry.find(name).__mro__ if _is_ours(cls.__module__))
+            modules = (cls.__module__ for cls in registry.find(name).__mro__)
+            yield from (module for module in modules if module.split(".")[0] == _PACKAGE)
             yield from _imports(Path(file), digest_of_file(file))
 
 
@@ -116,11 +125,6 @@ def _module_of(registry: Registry[Any], name: str) -> str:
 @lru_cache(maxsize=256)
 def _digest_of_modules(roots: tuple[str, ...]) -> str:
     return digest_of_value({name: digest_of_file(path) for name, path in reachable_modules(roots).items()})
-
-
-def modules_of_every_run() -> dict[str, Path]:
-    """The modules of this package that make the results of every run."""
-    return reachable_modules((_ROOT,))
 
 
 def reachable_modules(roots: Iterable[str]) -> dict[str, Path]:
@@ -143,9 +147,8 @@ def _source(module: str) -> Path | None:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):
         return None
-    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
-        return None
-    return Path(spec.origin)
+    origin = "" if spec is None else spec.origin or ""
+    return Path(origin) if origin.endswith(".py") else None
 
 
 @lru_cache(maxsize=512)
@@ -157,7 +160,7 @@ def _imports(path: Path, digest: str) -> tuple[str, ...]:
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return tuple(filter(_is_ours, names))
+    return tuple(name for name in names if name.split(".")[0] == _PACKAGE)
 
 
 def _executed(tree: ast.Module) -> Iterator[ast.AST]:
@@ -171,10 +174,6 @@ def _executed(tree: ast.Module) -> Iterator[ast.AST]:
             yield node
             for part in ("body", "orelse", "finalbody", "handlers", "cases"):
                 waiting.extend(getattr(node, part, ()))
-
-
-def _is_ours(module: str) -> bool:
-    return module.split(".")[0] == _PACKAGE
 
 
 T = TypeVar("T")
@@ -224,23 +223,6 @@ def publish(folder: Path, target: Path) -> None:
             with suppress(FileNotFoundError):
                 os.rename(target, Path(tempfile.mkdtemp(dir=former)))
         _sync(target.parent)
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write a whole file, or leave the one that was there."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(content)
-            _sync(part)
-            os.replace(part, path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-        _sync(path.parent)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def read_json(path: Path, kind: type[T]) -> T:

@@ -13,7 +13,9 @@ from batsched_py.analysis.report.figures import Subject
 from batsched_py.analysis.runs.aggregate import repetitions
 from batsched_py.campaign.executors import usable_cores
 from batsched_py.campaign.files import digest_of_file
-from batsched_py.campaign.run import Manifest, RunResult, State
+from batsched_py.campaign.review import review
+from batsched_py.campaign.review.facts import of_campaign
+from batsched_py.campaign.run import Manifest, RunResult, RunWindow, State
 from batsched_py.campaign.store import Campaign, is_population
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
@@ -48,11 +50,13 @@ def write_html(
     if wanted.figures and not reads:
         notes.append(f"Figures need --trust, for they are drawn by code: {', '.join(wanted.figures)}.")
     drawn = [group.runs[0] for group in repetitions(finished)]
+    windows = [window for run in finished for window in run.windows]
     report = Report(
         title=wanted.title or wanted.name,
         plan=campaign.plan_text,
         metrics=wanted.metrics,
-        runs=finished,
+        runs=windows,
+        listed=finished,
         read=partial(_subject, campaign, logs, trust),
         recorded={
             run.axes["log"]: partial(recorded_subject, logs[_files(run)])
@@ -63,6 +67,9 @@ def write_html(
         note=" ".join(notes),
         baseline=wanted.baseline,
         own=wanted.own,
+        unit=wanted.units,
+        window=wanted.window,
+        review=[str(check) for check in review(of_campaign(campaign))],
         figures=_figures(campaign, drawn) if reads else {},
     )
     size = sum(run.jobs_file.stat().st_size for run in drawn)
@@ -103,8 +110,9 @@ def _recorded_logs(runs: Sequence[RunResult]) -> Logs:
     return logs
 
 
-def _subject(campaign: Campaign, logs: Logs, trust: bool, run: RunResult) -> Subject | None:
-    """What is drawn of a run; nothing when all its jobs were rejected."""
+def _subject(campaign: Campaign, logs: Logs, trust: bool, window: RunWindow) -> Subject | None:
+    """What is drawn of a run, which is all of it; nothing when all its jobs were rejected."""
+    run = window.run
     if run.metrics.get("nb_jobs_finished") == 0:
         return None
     experiment = run.manifest.experiment.renamed(partial(_located, campaign, run.manifest))

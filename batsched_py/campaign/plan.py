@@ -12,19 +12,14 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
-from batsched_py.analysis.runs.aggregate import Column
 from batsched_py.errors import InputError
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.prepare import PlanInput
-    from batsched_py.campaign.run import Run
-
 
 #: The axes of a plan that have tables, with the table of each.
 TABLES = {
@@ -38,14 +33,13 @@ TABLES = {
 #: The axes whose values are numbers: the repetitions of an experiment, and the load.
 NUMBERED = ("part", "load", "seed")
 
+AXES = (*TABLES, *NUMBERED)
+
 #: What the entries of tables are called. No name is a path, or what a spreadsheet takes for a formula.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 #: How many runs a plan may ask for.
 MOST_RUNS = 100_000
-
-#: What table columns show when the plan does not say.
-DEFAULT_METRICS = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_slowdown", "utilization")
 
 #: What simulates when no other simulator is named.
 BUILT_IN = "built-in"
@@ -85,40 +79,6 @@ def usual_folder(plan: Path, name: str, simulator: str = BUILT_IN) -> Path:
     return Path("out") / name
 
 
-class PlanEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry of a table; :mod:`~batsched_py.campaign.plan_entries` adds the settings that it may give."""
-
-
-class LogSource(PlanEntry, frozen=True, kw_only=True):
-    """Logs or workload files that are simulated together."""
-
-    file: str | list[str]
-    url: str | None = None
-    """Where to get the file from if it is missing."""
-    sha256: str | None = None
-    """What the file must be."""
-
-
-class PluginEntry(PlanEntry, frozen=True, kw_only=True):
-    """A scheduler or behaviour of users: its name, which is its key unless said otherwise, and options."""
-
-    name: str | None = None
-    options: dict[str, str | int | float | bool] = field(default_factory=dict)
-
-
-class Exclusion(Struct, frozen=True, forbid_unknown_fields=True):
-    """Leaves out the runs that match all it says."""
-
-    log: str | list[str] | None = None
-    platform: str | list[str] | None = None
-    scheduler: str | list[str] | None = None
-    allocator: str | list[str] | None = None
-    users: str | list[str] | None = None
-    part: int | list[int] | None = None
-    load: float | list[float] | None = None
-    seed: int | list[int] | None = None
-
-
 class MissingLog(Struct, frozen=True):
     """A log that is not there, but can be had."""
 
@@ -133,32 +93,6 @@ class UnmadeLog(Struct, frozen=True):
     path: Path
     recipe: dict[str, Any]
     """As :func:`~batsched_py.workload.recipe.log_from_recipe` wants it."""
-
-
-class Plan(Struct, frozen=True):
-    """A plan without mistakes."""
-
-    file: Path
-    text: str
-    name: str
-    title: str
-    metrics: list[str]
-    """What the columns of its tables show."""
-    baseline: str
-    """The scheduler, or ``AXIS=NAME``, that others are compared with in its tables; empty for none."""
-    runs: list[Run]
-    missing: list[MissingLog]
-    unmade: list[UnmadeLog]
-    inputs: list[PlanInput]
-    """The files that it names besides its logs."""
-    trusted: bool = False
-    """Whether its code is executed even if others made it."""
-    own: dict[str, Column] = field(default_factory=dict)
-    """What is known of those of its metrics that are not ours, by their names."""
-    remarks: list[str] = field(default_factory=list)
-    """What a reader of its results must know, such as jobs that no part of a log has."""
-    figures: list[str] = field(default_factory=list)
-    """The figures that its page shows besides its own, as the plan names them."""
 
 
 #: The way to a value: keys, and places in arrays of tables.
@@ -178,7 +112,7 @@ def line_of(text: str, path: KeyPath) -> int:
     """
     best, depth = 1, 0
     for number, found in _keys(text):
-        common = _common(found, path)
+        common = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(found, path, strict=False))))
         if common > depth:
             best, depth = number, common
     return best
@@ -204,16 +138,6 @@ def _parts(dotted: str) -> KeyPath:
     return tuple(part.strip("\"'") for part in re.findall(_KEY, dotted))
 
 
-def _common(first: KeyPath, second: KeyPath) -> int:
-    """How many steps two paths have in common."""
-    length = 0
-    for one, other in zip(first, second, strict=False):
-        if one != other:
-            break
-        length += 1
-    return length
-
-
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -228,14 +152,14 @@ def to_toml(content: Mapping[str, object]) -> str:
     kth = { file = "kth.swf" }
     """
     plain = {key: value for key, value in content.items() if not _tables(value)}
-    parts = ["".join(_line(key, value) for key, value in plain.items())]
+    parts = [_lines(plain)]
     for key, value in content.items():
         if key in plain:
             continue
         is_one = isinstance(value, Mapping)
         head = f"[{_key(key)}]" if is_one else f"[[{_key(key)}]]"
         tables: Any = [value] if is_one else value
-        parts += [f"{head}\n" + "".join(_line(*line) for line in table.items()) for table in tables]
+        parts += [f"{head}\n{_lines(table)}" for table in tables]
     return "\n".join(filter(None, parts))
 
 
@@ -246,8 +170,8 @@ def _tables(value: object) -> bool:
     return isinstance(value, Mapping)
 
 
-def _line(key: str, value: object) -> str:
-    return f"{_key(key)} = {_value(value)}\n"
+def _lines(table: Mapping[str, object]) -> str:
+    return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in table.items())
 
 
 def _key(key: str) -> str:
@@ -315,6 +239,10 @@ class PlanText:
         if not (isinstance(name, str) and is_name(name)):
             self.fail(("name",), "must be a text that can be the name of a folder")
         return name
+
+    def made(self, folder: Path | None) -> Path:
+        """Where logs are made that it describes by recipes: in the folder of its results."""
+        return (folder or usual_folder(self.file, self.name)) / MADE
 
     def fail(self, path: KeyPath, message: str) -> NoReturn:
         """Say what is wrong with the value at ``path``."""

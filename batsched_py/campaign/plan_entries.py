@@ -9,28 +9,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from itertools import product
 from os.path import isfile
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Struct, defstruct
+from msgspec import Struct, defstruct, field
 from msgspec.structs import replace
 
 from batsched_py import __version__
-from batsched_py.analysis.runs.aggregate import Column
+from batsched_py.analysis.runs.columns import Column
+from batsched_py.analysis.windows import Window
 from batsched_py.campaign.files import digest_of_file
-from batsched_py.campaign.plan import (
-    MOST_RUNS,
-    KeyPath,
-    LogSource,
-    MissingLog,
-    PlanEntry,
-    PlanText,
-    PluginEntry,
-    UnmadeLog,
-)
+from batsched_py.campaign.plan import MOST_RUNS, KeyPath, MissingLog, PlanText, UnmadeLog
 from batsched_py.campaign.prepare import InputFiles, parts_of
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Scenario, Workloads
@@ -46,16 +37,31 @@ from batsched_py.users import USERS
 Base = TypeVar("Base", bound=Struct)
 
 
+class PlanEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of a table, to which the settings are added that it may give."""
+
+
+class LogSource(PlanEntry, frozen=True, kw_only=True):
+    """Logs or workload files that are simulated together."""
+
+    file: str | list[str]
+    url: str | None = None
+    """Where to get the file from if it is missing."""
+    sha256: str | None = None
+    """What the file must be."""
+
+
+class PluginEntry(PlanEntry, frozen=True, kw_only=True):
+    """A scheduler or behaviour of users: its name, which is its key unless said otherwise, and options."""
+
+    name: str | None = None
+    options: dict[str, str | int | float | bool] = field(default_factory=dict)
+
+
 def keys_of(table: str) -> dict[str, Setting]:
     """The settings that a table gives, by key; the name of a scheduler or of users is not among them."""
     keys = {setting.plan_key: setting for setting in settings_of(Experiment) if not setting.is_choice}
     return {key: setting for (place, key), setting in keys.items() if place == table}
-
-
-def settings_in(entry: Struct, table: str) -> dict[str, Any]:
-    """The values that an entry of a table gives, by the names of the settings."""
-    values = [(setting, getattr(entry, key)) for key, setting in keys_of(table).items()]
-    return {each.name: tuple(as_list(value)) if each.is_several else value for each, value in values}
 
 
 def as_list(value: Any) -> list[Any]:
@@ -66,20 +72,15 @@ def as_list(value: Any) -> list[Any]:
 
 
 def _entry(name: str, table: str, base: type[Base]) -> type[Base]:
-    fields = [
-        (key, _type(setting), setting.default)
-        for key, setting in keys_of(table).items()
-        if key not in base.__struct_fields__
-    ]
-    kind: type[Any] = defstruct(name, fields, bases=(base,), kw_only=True, frozen=True)
-    return kind
-
-
-def _type(setting: Setting) -> Any:
-    """The type of a key; where several values may be given, one may stand alone."""
-    if setting.is_several:
-        return str | list[str]
-    return setting.annotation if setting.bounds is None else Annotated[setting.annotation, setting.bounds]
+    """An entry with the settings of a table; where several values may be given, one may stand alone."""
+    fields: list[tuple[str, Any, Any]] = []
+    for key, setting in keys_of(table).items():
+        kind = str | list[str] if setting.is_several else setting.annotation
+        bounded = kind if setting.bounds is None else Annotated[kind, setting.bounds]
+        if key not in base.__struct_fields__:
+            fields.append((key, bounded, setting.default))
+    made: type[Any] = defstruct(name, fields, bases=(base,), kw_only=True, frozen=True)
+    return made
 
 
 LogEntry = _entry("LogEntry", "logs", LogSource)
@@ -108,6 +109,15 @@ class PlannedPlugin(Struct, frozen=True):
         """Whether PyBatsim's code decides."""
         return self.choice.name.startswith(PYBATSIM)
 
+    @property
+    def is_population(self) -> bool:
+        """Whether users come and go, so that there may be more or fewer of them."""
+        return self.choice.name.startswith("resample")
+
+    def with_options(self, options: dict[str, str]) -> PlannedPlugin:
+        """The same with some more options."""
+        return replace(self, choice=Choice(self.choice.name, self.choice.options | options))
+
     def seeded(self, seed: int | None) -> Choice:
         """The choice for one repetition."""
         if seed is None or not self.random:
@@ -127,6 +137,32 @@ def compose(
     values["scheduler"] = scheduler.seeded(seed)
     values["users"] = None if users is None else users.seeded(seed)
     return struct_from(Experiment, values)
+
+
+#: The windows over which a run is measured, by the number of the part of the log that each is.
+#: Where the plan has no parts and says what to measure, there is one without a number.
+Windows = dict[str, Window]
+
+#: From so many parts on, the first and the last are simulated and not measured.
+FEWEST_TO_LEAD = 5
+
+
+def scaled(window: Window, load: float | None) -> Window:
+    """A window of a log whose times between arrivals were divided by a load: it has the same jobs."""
+    factor = load or 1.0
+    return Window(window.begin / factor, None if window.end is None else window.end / factor)
+
+
+def _windows_in_words(
+    name: str, every: str, parts: Sequence[str], total: int, leads: bool, outside: str
+) -> str:
+    """What a reader must know of the windows of a log."""
+    text = f"{name} is simulated as a whole and measured in {len(parts)} windows of {every}"
+    if leads:
+        text += f": parts 2 to {total - 1} of {total}, the first leads in and the last leads out"
+    elif parts[0] == "1":
+        text += "; the first of them begins on an empty machine"
+    return text + (f"; {outside}, are in none." if outside else ".")
 
 
 class Entries:
@@ -166,20 +202,23 @@ class Entries:
 
     def _settings(self, path: KeyPath, entry: PlanEntry, table: str) -> dict[str, Any]:
         """The settings that an entry gives, with files and code where they are; logs are found elsewhere."""
-        values = settings_in(entry, table)
+        values = {}
         for key, setting in keys_of(table).items():
-            value = values[setting.name]
+            value = getattr(entry, key)
+            if setting.is_several:
+                value = tuple(as_list(value))
             if setting.option.names_code:
                 code = [file for each in as_list(value) for file in Choice(each).code_files]
                 self._check_trust((*path, key), code)
-            if setting.name != "files":
-                values[setting.name] = setting.renamed(value, self._beside)
+            is_log = setting.name == "files"
+            values[setting.name] = value if is_log else setting.renamed(value, self._beside)
         return values
 
     def _made_log(self, path: KeyPath, content: dict[str, Any]) -> Workloads:
         """A changed or generated log: a file whose name depends on all that it is made of."""
         recipe = dict(content)
-        rule = {key: recipe.pop(key) for key in RULE if key in recipe}
+        options_of_models = {"processors"} if "model" in recipe else set()
+        rule = {key: recipe.pop(key) for key in RULE - options_of_models if key in recipe}
         entry = self._plan.convert(rule | {"file": ""}, LogEntry, path)
         made_of = []
         for key in ("file", "like", "fitted"):
@@ -237,15 +276,15 @@ class Entries:
             self.unmade[file] = UnmadeLog(file, recipe)
         return str(file)
 
-    def cut(
-        self, name: str, whole: Workloads, every: str | None, loads: Sequence[float]
-    ) -> list[tuple[dict[str, str], Workloads]]:
-        """A log in parts and with other loads, each with its place on these axes.
+    def loaded(
+        self, name: str, whole: Workloads, every: str | None, measure: str | None, loads: Sequence[float]
+    ) -> list[tuple[dict[str, str], Workloads, Windows]]:
+        """A log with each load: its place on this axis, and the windows over which its runs are measured.
 
-        The parts of a log that is not here yet are unknown: it has none for now.
+        The windows of a log that is not here yet are unknown: it has no runs for now.
         """
         if every is None and not loads:
-            return [({}, whole)]
+            return [({}, whole, self._windows(name, None, None, measure, ()))]
         if len(whole.files) > 1:
             self._plan.fail(("logs", name, "file"), "files that are played together have no parts and loads")
         source = Path(whole.files[0])
@@ -253,42 +292,55 @@ class Entries:
             self.all_here = False
             return []
         variants = []
-        factors: Sequence[float | None] = loads or [None]
         options = whole.input_options
-        for part, load in product(self._parts(name, source, every, options), factors):
+        windows = self._windows(name, source, every, measure, options)
+        factors: Sequence[float | None] = loads or [None]
+        for load in factors:
             axes: dict[str, str] = {}
             changes: list[str] = []
-            if part is not None:
-                axes["part"] = str(part)
-                changes.append(f"part number={part} every={every}")
             if load is not None:
                 axes["load"] = f"{load:g}"
                 changes += [] if load == 1 else [f"load factor={load!r}"]
-            label = "-".join([name, *(axis + place for axis, place in axes.items())])
-            if not changes:
-                variants.append((axes, whole))
-                continue
-            recipe: dict[str, Any] = {"file": str(source), "changes": changes}
-            if options:
-                recipe["input_options"] = list(options)
-            file = self._to_be_made(label, recipe, [digest_of_file(source)])
-            variants.append((axes, replace(whole, files=(file,), input_options=())))
+                remark = (
+                    f"{name}: other loads are other times between arrivals, not other run times or sizes."
+                )
+                self.remarks += [] if remark in self.remarks else [remark]
+            made = whole
+            if changes:
+                label = "-".join([name, *(axis + place for axis, place in axes.items())])
+                recipe: dict[str, Any] = {"file": str(source), "changes": changes}
+                recipe |= {"input_options": list(options)} if options else {}
+                file = self._to_be_made(label, recipe, [digest_of_file(source)])
+                made = replace(whole, files=(file,), input_options=())
+            variants.append((axes, made, {part: scaled(each, load) for part, each in windows.items()}))
         return variants
 
-    def _parts(
-        self, name: str, source: Path, every: str | None, options: tuple[str, ...]
-    ) -> Sequence[int | None]:
-        """The numbers of the parts of a log, or one that stands for all of it."""
-        if every is None:
-            return [None]
+    def _windows(
+        self, name: str, source: Path | None, every: str | None, measure: str | None, options: tuple[str, ...]
+    ) -> Windows:
+        """The windows over which the runs of a log are measured, by the number of the part that each is.
+
+        Of five parts or more, the first leads in and the last leads out, unless the plan says otherwise.
+        """
+        with self._plan.blaming("measure"):
+            wanted = Window.parse(measure or ":")
+        if every is None or source is None:
+            return {} if measure is None else {"": wanted}
         with self._plan.blaming("parts"):
-            count, left_out = parts_of(source, digest_of_file(source), every, options)
-        if count and left_out:
-            self.remarks.append(f"{name} is cut into {count} parts of {every}; {left_out}, are left out.")
-        if not 0 < count <= MOST_RUNS:
-            number = f"{count:,}" if count else "no"
+            bounds, outside = parts_of(source, digest_of_file(source), every, options)
+        if not 0 < len(bounds) <= MOST_RUNS:
+            number = f"{len(bounds):,}" if bounds else "no"
             self._plan.fail(("parts",), f"{source} covers {number} whole parts of {every}")
-        return range(1, count + 1)
+        leads = measure is None and len(bounds) >= FEWEST_TO_LEAD
+        windows = {
+            str(number): Window(max(0.0, begin), end)
+            for number, (begin, end) in enumerate(bounds, start=1)
+            if wanted.contains(begin, end) and not (leads and number in (1, len(bounds)))
+        }
+        if not windows:
+            self._plan.fail(("measure",), f"{measure!r} contains no whole part of {every} of {source}")
+        self.remarks.append(_windows_in_words(name, every, list(windows), len(bounds), leads, outside))
+        return windows
 
     def _log_file(self, path: KeyPath, file: str, entry: LogSource) -> Path:
         places = [self._folder / file, *(folder / Path(file).name for folder in self._log_folders)]
@@ -320,15 +372,12 @@ class Entries:
             for file in scenario.events:
                 read_events(file, scenario.settings.forward_unknown_events)
         if machine.file is not None or machine.hosts is not None:
-            self._check_machine(path, scenario)
+            with self._plan.blaming(*path):
+                platform = read_machine(replace(machine, mmax_workload=False), ())
+            for host in (*platform.hosts, *platform.storages):
+                if scenario.energy and not host.has_power:
+                    self._plan.fail((*path, "energy"), f"host {host.name!r} does not say what power it draws")
         return scenario
-
-    def _check_machine(self, path: KeyPath, scenario: Scenario) -> None:
-        with self._plan.blaming(*path):
-            platform = read_machine(replace(scenario.machine, mmax_workload=False), ())
-        for host in (*platform.hosts, *platform.storages):
-            if scenario.energy and not host.has_power:
-                self._plan.fail((*path, "energy"), f"host {host.name!r} does not say what power it draws")
 
     def scheduler(self, name: str, content: Any) -> PlannedPlugin:
         """A scheduler, ours or PyBatsim's."""
@@ -349,6 +398,10 @@ class Entries:
         """A behaviour of users."""
         path = ("users", name)
         choice = self._choice(path, self._plan.convert(content, PluginEntry, path))
+        sessions = choice.options.get("sessions")
+        if sessions and any(Path(folder, sessions).is_dir() for folder in (self._plan.file.parent, "")):
+            fault = f"{sessions} is a folder; a plan takes one file, as `sessions -o FILE.json` writes it"
+            self._plan.fail((*path, "options", "sessions"), fault)
         return PlannedPlugin(choice, self._leaves_seed_open(path, choice, USERS))
 
     def allocator(self, name: str, options: dict[str, str]) -> dict[str, str]:

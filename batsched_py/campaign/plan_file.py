@@ -19,28 +19,39 @@ from typing import Annotated, Any, TypeVar, get_args
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
 
-from batsched_py.analysis.runs.aggregate import Baseline, Column
-from batsched_py.campaign.plan import (
-    DEFAULT_METRICS,
-    MADE,
-    MOST_RUNS,
-    NAME,
-    NUMBERED,
-    TABLES,
-    Exclusion,
-    Plan,
+from batsched_py.analysis.runs.aggregate import Baseline, Unit
+from batsched_py.analysis.runs.columns import Column
+from batsched_py.analysis.windows import Window
+from batsched_py.campaign.plan import MOST_RUNS, NAME, NUMBERED, TABLES, MissingLog, PlanText, UnmadeLog
+from batsched_py.campaign.plan_entries import (
+    Entries,
     PlanEntry,
-    PlanText,
-    usual_folder,
+    PlannedPlugin,
+    Windows,
+    as_list,
+    compose,
+    scaled,
 )
-from batsched_py.campaign.plan_entries import Entries, PlannedPlugin, as_list, compose
 from batsched_py.campaign.prepare import inputs_of
 from batsched_py.campaign.run import Run
+from batsched_py.campaign.store import Wanted
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Workloads
 from batsched_py.schedulers import SCHEDULERS
 from batsched_py.schedulers.selection import NodeChoiceName, SelectionName
 from batsched_py.trust import code_named_in
+
+
+class Plan(Wanted, frozen=True, kw_only=True):
+    """A plan without mistakes."""
+
+    file: Path
+    text: str
+    missing: list[MissingLog]
+    unmade: list[UnmadeLog]
+    trusted: bool = False
+    """Whether its code is executed even if others made it."""
+
 
 #: Options of a scheduler by their names, as texts.
 Options = dict[str, str]
@@ -55,22 +66,16 @@ class AllocatorEntry(PlanEntry, frozen=True, kw_only=True):
     selection_seed: int | None = None
 
 
-def read_allocators(plan: PlanText, table: Mapping[str, Any] | None) -> dict[str, Options]:
-    """The options that each entry gives to a scheduler."""
-    return {name: _options(plan, name, content) for name, content in (table or {}).items()}
-
-
-def _options(plan: PlanText, name: str, content: Any) -> Options:
+def _allocator(plan: PlanText, name: str, content: Any) -> Options:
+    """The options that an entry gives to a scheduler."""
     entry = plan.convert(content, AllocatorEntry, ("allocators", name))
     given = {option: str(value) for option, value in asdict(entry).items() if value is not None}
-    if given:
-        return given
-    if name not in get_args(NodeChoiceName):
+    if not given and name not in get_args(NodeChoiceName):
         known = ", ".join(get_args(NodeChoiceName))
         plan.fail(
             ("allocators", name), f"there is no choice of nodes {name!r}; known are {known}, or say `nodes`"
         )
-    return {"nodes": name}
+    return given or {"nodes": name}
 
 
 def allocating(
@@ -98,6 +103,24 @@ Axes = dict[str, str]
 Entry = TypeVar("Entry")
 
 
+#: What table columns show when the plan does not say; with users who react, no makespan: the last of them
+#: make it what it is.
+DEFAULT_METRICS = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_slowdown", "utilization")
+
+
+class Exclusion(Struct, frozen=True, forbid_unknown_fields=True):
+    """Leaves out the runs that match all it says."""
+
+    log: str | list[str] | None = None
+    platform: str | list[str] | None = None
+    scheduler: str | list[str] | None = None
+    allocator: str | list[str] | None = None
+    users: str | list[str] | None = None
+    part: int | list[int] | None = None
+    load: float | list[float] | None = None
+    seed: int | list[int] | None = None
+
+
 class _File(Struct, forbid_unknown_fields=True):
     """The file as it is written."""
 
@@ -115,7 +138,16 @@ class _File(Struct, forbid_unknown_fields=True):
     seeds: list[int] | None = None
     repetitions: int | None = None
     parts: str | None = None
+    measure: str | None = None
+    units: Unit | None = None
     loads: list[Annotated[float, Meta(gt=0)]] = field(default_factory=list)
+
+
+def _window(content: _File) -> str:
+    """What tables say about what is measured."""
+    if content.parts is not None:
+        return f"windows of {content.parts} of whole runs"
+    return "all jobs of whole runs" if content.measure is None else str(Window.parse(content.measure))
 
 
 def read_plan(
@@ -133,9 +165,8 @@ def plan_of(
     text: PlanText, log_folders: Sequence[Path] = (), trust: bool = False, folder: Path | None = None
 ) -> Plan:
     """The plan that a text says."""
-    made = (folder or usual_folder(text.file, text.name)) / MADE
     with code_named_in(text.file, trust):
-        return _Reader(text, Entries(text, log_folders, trust, made)).plan(trust)
+        return _Reader(text, Entries(text, log_folders, trust, text.made(folder))).plan(trust)
 
 
 class _Reader:
@@ -149,29 +180,34 @@ class _Reader:
     def plan(self, trusted: bool) -> Plan:
         """The plan, or the first mistake in it."""
         content = self._text.convert(self._text.content, _File, ())
+        if content.users and "metrics" not in self._text.content:
+            content.metrics.remove("makespan")
         metrics = self._metrics(content.metrics)
-        figures = [self._entries.figure(name) for name in content.figures]
         measures = tuple(column.source for column in metrics.values() if column is not None)
         runs = [
             replace(run, measures=measures)
             for run in self._without_excluded(list(self._cross(content)), content)
         ]
         self._check_baseline(content, runs)
+        self._check_loads(content, runs)
+        figures = [self._entries.figure(name) for name in content.figures]
         return Plan(
-            self._text.file,
-            self._text.text,
-            self._text.name,
-            content.title,
-            list(metrics),
-            content.baseline,
-            runs,
-            list(self._entries.missing.values()),
-            list(self._entries.unmade.values()),
-            inputs_of(self._entries.files.found),
-            trusted,
-            {name: column for name, column in metrics.items() if column is not None},
-            self._entries.remarks,
-            figures,
+            file=self._text.file,
+            text=self._text.text,
+            name=self._text.name,
+            title=content.title,
+            metrics=list(metrics),
+            baseline=content.baseline,
+            runs=runs,
+            missing=list(self._entries.missing.values()),
+            unmade=list(self._entries.unmade.values()),
+            inputs=inputs_of(self._entries.files.found),
+            trusted=trusted,
+            own={name: column for name, column in metrics.items() if column is not None},
+            remarks=self._entries.remarks,
+            figures=figures,
+            window=_window(content),
+            units=content.units or "",
         )
 
     def _metrics(self, names: Sequence[str]) -> dict[str, Column | None]:
@@ -227,7 +263,14 @@ class _Reader:
             self._fail(
                 (key,), "no option `seed` is left open in this plan, so all repetitions would be the same"
             )
-        for (place, log), (where, platform), (how, scheduler), (who, behaviour) in product(*crossed):
+        recorded = {name: self._entries.log(name, entry) for name, entry in content.logs.items()}
+        for (place, log, windows), (where, platform), (how, scheduler), (who, behaviour) in product(*crossed):
+            if behaviour is not None and behaviour.is_population and place.get("load", "1") != "1":
+                load = float(place["load"])
+                more = load * float(behaviour.choice.options.get("load", 1))
+                behaviour = behaviour.with_options({"load": f"{more:g}"})
+                log = recorded[place["log"]]
+                windows = {part: scaled(window, 1 / load) for part, window in windows.items()}
             random = scheduler.random or (behaviour is not None and behaviour.random)
             for seed in seeds if seeds and random else [None]:
                 axes = place | where | how | who | ({} if seed is None else {"seed": str(seed)})
@@ -235,26 +278,45 @@ class _Reader:
                     name="_".join(axis * (axis in NUMBERED) + name for axis, name in axes.items()),
                     axes=axes,
                     experiment=compose(log, platform, scheduler, behaviour, seed),
+                    windows=windows,
                 )
 
-    def _logs(self, content: _File) -> list[tuple[Axes, Workloads]]:
-        """The logs in their parts and with their loads."""
+    def _logs(self, content: _File) -> list[tuple[Axes, Workloads, Windows]]:
+        """The logs with their loads, and the windows over which their runs are measured."""
         if len({f"{load:g}" for load in content.loads}) != len(content.loads):
             self._fail(("loads",), "a load is given twice")
         return [
-            ({"log": name} | axes, log)
+            ({"log": name} | axes, log, windows)
             for name, entry in content.logs.items()
-            for axes, log in self._entries.cut(
-                name, self._entries.log(name, entry), content.parts, content.loads
+            for axes, log, windows in self._entries.loaded(
+                name, self._entries.log(name, entry), content.parts, content.measure, content.loads
             )
         ]
+
+    def _check_loads(self, content: _File, runs: Sequence[Run]) -> None:
+        """See that no run has users whose sessions and think times are those of another load.
+
+        They are those of the recorded arrivals and waits. Other arrivals with the same waits make sessions of
+        a schedule that never was.
+        """
+        for axes, users in _placed("users", content.users or {}, self._entries.users):
+            name = axes["users"]
+            loads = {run.axes.get("load", "1") for run in runs if run.axes.get("users") == name}
+            if loads <= {"1"} or users.is_population or users.choice.name == "rigid":
+                continue
+            self._fail(
+                ("users", name),
+                f"{users.choice.name} users have the sessions and think times of the recorded load, so other "
+                "loads mean nothing for them; take a population of which there are more or fewer: "
+                'behaviour = "resample", or rigid users, or exclude the other loads',
+            )
 
     def _schedulers(self, content: _File) -> list[tuple[Axes, PlannedPlugin]]:
         """The schedulers, each with each of the allocators if there are any."""
         schedulers = _placed("scheduler", content.schedulers, self._entries.scheduler)
         allocators = {
-            name: self._entries.allocator(name, options)
-            for name, options in read_allocators(self._text, content.allocators).items()
+            name: self._entries.allocator(name, _allocator(self._text, name, entry))
+            for name, entry in (content.allocators or {}).items()
         }
         if not allocators:
             return schedulers
@@ -279,45 +341,48 @@ class _Reader:
                 )
 
     def _seeds(self, content: _File) -> list[int]:
-        if content.seeds is not None and content.repetitions is not None:
+        seeds, repetitions = content.seeds, content.repetitions
+        if seeds is not None and repetitions is not None:
             self._fail(("repetitions",), "seeds are given too; give one of the two")
-        if content.repetitions is not None and content.repetitions < 1:
-            self._fail(("repetitions",), "must be at least 1")
-        if content.repetitions is not None and content.repetitions > MOST_RUNS:
-            self._fail(("repetitions",), f"must be at most {MOST_RUNS}")
-        if content.seeds is not None and len(set(content.seeds)) != len(content.seeds):
+        if repetitions is not None and not 1 <= repetitions <= MOST_RUNS:
+            bound = "least 1" if repetitions < 1 else f"most {MOST_RUNS}"
+            self._fail(("repetitions",), f"must be at {bound}")
+        if seeds is not None and len(set(seeds)) != len(seeds):
             self._fail(("seeds",), "a seed is given twice")
-        return content.seeds or list(range(1, (content.repetitions or 0) + 1))
+        return seeds or list(range(1, (repetitions or 0) + 1))
 
     def _without_excluded(self, runs: list[Run], content: _File) -> list[Run]:
-        rules = [
-            self._text.convert(entry, Exclusion, ("exclude", number))
-            for number, entry in enumerate(content.exclude)
-        ]
         kept = runs
-        for number, rule in enumerate(rules):
-            wanted = {axis: _names(getattr(rule, axis)) for axis in Exclusion.__struct_fields__}
+        for number, entry in enumerate(content.exclude):
+            rule = self._text.convert(entry, Exclusion, ("exclude", number))
+            wanted = {
+                axis: [f"{name:g}" if isinstance(name, float) else str(name) for name in as_list(said)]
+                for axis, said in asdict(rule).items()
+            }
+            parts = wanted.pop("part")
             excluded = {
                 run.name
                 for run in runs
                 if all(not values or run.axes.get(axis) in values for axis, values in wanted.items())
+                and (not parts or run.windows.keys() & {*parts})
             }
             if self._entries.all_here:
-                self._check_exclusion(number, wanted, runs, excluded)
-            kept = [run for run in kept if run.name not in excluded]
+                said = [(axis, value) for axis, values in wanted.items() for value in values]
+                for axis, value in [*said, *(("part", part) for part in parts)]:
+                    if not any(run.axes.get(axis) == value or value in run.windows for run in runs):
+                        self._fail(("exclude", number, axis), f"no run has the {axis} {value!r}")
+                if not excluded:
+                    self._fail(("exclude", number), "excludes nothing")
+            kept = [_without(run, parts) if run.name in excluded else run for run in kept]
+            kept = [run for run in kept if run.name not in excluded or (parts and run.windows)]
         if not kept and self._entries.all_here:
             self._fail(("exclude",), "excludes every run")
         return kept
 
-    def _check_exclusion(
-        self, number: int, wanted: Mapping[str, Sequence[str]], runs: Sequence[Run], excluded: set[str]
-    ) -> None:
-        for axis, values in wanted.items():
-            for value in values:
-                if not any(run.axes.get(axis) == value for run in runs):
-                    self._fail(("exclude", number, axis), f"no run has the {axis} {value!r}")
-        if not excluded:
-            self._fail(("exclude", number), "excludes nothing")
+
+def _without(run: Run, parts: Sequence[str]) -> Run:
+    """A run that is not measured over some windows."""
+    return replace(run, windows={part: each for part, each in run.windows.items() if part not in parts})
 
 
 def _placed(
@@ -325,8 +390,3 @@ def _placed(
 ) -> list[tuple[Axes, Entry]]:
     """The entries of a table, each with its place on an axis."""
     return [({axis: name}, read(name, content)) for name, content in table.items()]
-
-
-def _names(value: Any) -> list[str]:
-    """What an exclusion says about an axis; nothing when it does not mention it."""
-    return [f"{name:g}" if isinstance(name, float) else str(name) for name in as_list(value)]

@@ -6,6 +6,6 @@ what it was when the campaign began, and to parse all of it takes some tenths of
 
 import batsched_py.analysis.metrics
 import batsched_py.campaign.executors  # noqa: F401
-from batsched_py.campaign.files import modules_of_every_run
+from batsched_py.campaign.files import ROOT, reachable_modules
 
-modules_of_every_run()
+reachable_modules([ROOT])

@@ -8,9 +8,6 @@ campaign has all that its plan needs but the logs.
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
@@ -18,18 +15,20 @@ from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batsched_py.campaign.files import digest_of_file, read_json, write_file
-from batsched_py.campaign.plan import CAMPAIGN_FILE, PLAN_FILE, MissingLog, Plan, is_name
+from batsched_py.campaign.files import digest_of_file, read_json
+from batsched_py.campaign.plan import CAMPAIGN_FILE, PLAN_FILE, MissingLog, is_name
 from batsched_py.errors import InputError
+from batsched_py.output_files import write_file, writing
 from batsched_py.settings import pairs_in
 from batsched_py.trust import IMPORTED_FILE, code_named_in
 
 if TYPE_CHECKING:
+    from batsched_py.campaign.plan_file import Plan
     from batsched_py.workload.swf.log import SwfLog
 
 
@@ -131,21 +130,20 @@ def make(path: Path, recipe: Mapping[str, Any]) -> None:
         )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".making-") as folder:
-            part = Path(folder) / path.name
-            write_swf(part, log)
-            os.replace(part, path)
+        write_swf(path, log)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
 
 
 @lru_cache(maxsize=256)
-def parts_of(file: Path, digest: str, every: str, options: tuple[str, ...] = ()) -> tuple[int, str]:
-    """How many parts a log has, each a week, a month or a span like 28d; and which jobs are in none."""
-    from batsched_py.workload.changes.selecting import count_parts, outside_of_parts
+def parts_of(
+    file: Path, digest: str, every: str, options: tuple[str, ...] = ()
+) -> tuple[list[tuple[float, float]], str]:
+    """When each part of a log, such as a week, begins and ends; and which jobs are in none."""
+    from batsched_py.workload.changes.selecting import bounds_of_parts, outside_of_parts
 
     log = _log(file, None, digest, options)
-    return count_parts(log, every), outside_of_parts(log, every)
+    return bounds_of_parts(log, every), outside_of_parts(log, every)
 
 
 @lru_cache(maxsize=2)
@@ -158,6 +156,11 @@ def _log(file: Path, kind: str | None, digest: str, options: tuple[str, ...]) ->
 
 #: How long a server may be silent, in seconds.
 PATIENCE = 30.0
+
+#: The most that is downloaded for a log, in bytes; the largest of the archives have less than one of them.
+LARGEST_LOG = 4 << 30
+
+_PIECE = 1 << 20
 
 #: A context that gives a function to report how many logs are made, and of how many.
 Making = Callable[[], AbstractContextManager[Callable[[int, int], None]]]
@@ -186,17 +189,36 @@ def prepared(read: Callable[[], Plan], may_fetch: Callable[[MissingLog], bool], 
 
 def fetch(log: MissingLog) -> None:
     """Download a log; it gets its name only if its checksum is the one that the plan gives."""
+    if not log.url.startswith(("https://", "file:///")):
+        raise InputError(f"{log.url}: logs are downloaded by https:// only, or read from a file:///FILE")
+    checksum = hashlib.sha256()
     try:
         log.path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=log.path.parent, prefix=log.path.name, suffix=".part") as part:
-            with urlopen(log.url, timeout=PATIENCE) as answer:
-                shutil.copyfileobj(answer, part)
-            part.seek(0)
-            digest = hashlib.file_digest(part, "sha256").hexdigest()
-            if log.sha256 not in (None, digest):
-                raise InputError(f"{log.url}: is not the log that the plan wants: its checksum is {digest}")
-            os.chmod(part.name, 0o644)
-            os.link(part.name, log.path)
+        with (
+            build_opener(_OnlyHttps).open(log.url, timeout=PATIENCE) as answer,
+            writing(log.path) as file,
+        ):
+            while piece := answer.read(_PIECE):
+                checksum.update(piece)
+                file.write(piece)
+                if file.tell() > LARGEST_LOG:
+                    raise InputError(f"{log.url}: is larger than {LARGEST_LOG >> 30} GiB; get it yourself")
+            if log.sha256 not in (None, checksum.hexdigest()):
+                raise InputError(
+                    f"{log.url}: is not the log that the plan wants: its checksum is {checksum.hexdigest()}"
+                )
     except (URLError, OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
         raise InputError(f"{log.url}: cannot be downloaded to {log.path.parent}: {reason}") from None
+
+
+class _OnlyHttps(HTTPRedirectHandler):
+    """A server that sends one elsewhere may not send one to where anybody can listen or answer."""
+
+    def redirect_request(
+        self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Request | None:
+        """Go where one is sent."""
+        if not newurl.startswith("https://"):
+            raise InputError(f"{req.full_url}: leads to {newurl}; logs are downloaded by https:// only")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)

@@ -8,16 +8,19 @@ from __future__ import annotations
 import ctypes
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Event, Thread, current_thread, get_ident, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
+from batsched_py.analysis.steadiness import Steadiness
+from batsched_py.analysis.windows import Window
 from batsched_py.blame import culprit
 from batsched_py.campaign.batsim import Simulator, SimulatorFailed, run_batsim
 from batsched_py.campaign.files import digest_of_file
@@ -25,6 +28,8 @@ from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment, Scenario, Workloads
 from batsched_py.experiment.build import read_workloads, words_of
 from batsched_py.experiment.run import run_experiment
+from batsched_py.output_files import write_file
+from batsched_py.simulator.outputs import OutputFile
 from batsched_py.workload.model import Workload
 
 if TYPE_CHECKING:
@@ -33,6 +38,9 @@ if TYPE_CHECKING:
 
 #: What is measured of a run.
 METRICS_FILE = "metrics.json"
+
+#: Whether it is steady, and what is measured over windows of it.
+WINDOWS_FILE = "windows.json"
 
 #: How the names of a Batsim's files begin, as they do by default, and how they end.
 PREFIX = "out"
@@ -46,7 +54,7 @@ def is_result(name: str) -> bool:
     [True, True, False, False]
     """
     is_of_batsim = name.startswith(f"{PREFIX}_") and name.endswith(_ENDINGS)
-    return name == METRICS_FILE or (is_of_batsim and name.isprintable() and "/" not in name)
+    return name in (METRICS_FILE, WINDOWS_FILE) or (is_of_batsim and name.isprintable() and "/" not in name)
 
 
 #: What goes on in spite of it is interrupted again after so many seconds.
@@ -87,7 +95,14 @@ def _ring(number: int, frame: FrameType | None) -> None:
 def _watch(seconds: float) -> Iterator[None]:
     """Any other, such as that of a Dask worker, can be made to raise something before its next step."""
     over, here = Event(), get_ident()
-    watcher = Thread(target=_interrupt, args=(here, seconds, over), daemon=True)
+
+    def interrupt() -> None:
+        wait = seconds
+        while not over.wait(wait):
+            _raise_in(here)
+            wait = AGAIN
+
+    watcher = Thread(target=interrupt, daemon=True)
     watcher.start()
     try:
         yield
@@ -98,12 +113,6 @@ def _watch(seconds: float) -> Iterator[None]:
             _raise_in(here)
             while True:
                 pass
-
-
-def _interrupt(thread: int, seconds: float, over: Event) -> None:
-    while not over.wait(seconds):
-        _raise_in(thread)
-        seconds = AGAIN
 
 
 def _raise_in(thread: int) -> None:
@@ -117,8 +126,11 @@ def simulate_into(
     simulator: Simulator | None,
     time_limit: float | None,
     measures: Sequence[str] = (),
+    windows: Mapping[str, Window] | None = None,
 ) -> tuple[str, dict[str, float]]:
     """Simulate, measure, and write all results into ``folder``; ``measures`` are metrics that are not ours.
+
+    What is measured of the whole run is also measured over each of the ``windows``.
 
     Returns which engine simulated, empty if it was another simulator, and how many seconds each step took.
     """
@@ -130,7 +142,11 @@ def simulate_into(
     if simulator is None:
         try:
             engine = run_experiment(
-                experiment, workloads, str(prefix), meanwhile=lambda simulation: alarm(time_limit)
+                experiment,
+                workloads,
+                str(prefix),
+                new_file=partial(OutputFile, visible=True),
+                meanwhile=lambda simulation: alarm(time_limit),
             ).engine
         except OutOfTime as late:
             scheduler = experiment.actors.scheduler.name
@@ -149,7 +165,7 @@ def simulate_into(
     else:
         run_batsim(simulator, experiment, workloads, prefix, time_limit)
     simulated = time.perf_counter()
-    (folder / METRICS_FILE).write_bytes(_metrics(f"{prefix}_jobs.csv", measures))
+    _measure(folder, f"{prefix}_jobs.csv", measures, windows or {})
     return engine, {
         "read": read - began,
         "simulate": simulated - read,
@@ -168,16 +184,31 @@ def _read(workloads: Workloads, digests: tuple[str, ...], words: NodeWords | Non
     return read_workloads(workloads, words=words)
 
 
-def _metrics(jobs_file: str, measures: Sequence[str]) -> bytes:
-    """All metrics of a schedule, as JSON."""
-    from batsched_py.analysis.metrics import measure
-    from batsched_py.analysis.outcome import Outcome
+class Measurement(Struct, frozen=True, omit_defaults=True):
+    """What is known of a run besides its metrics."""
 
-    outcome = Outcome.read(jobs_file)
-    metrics: dict[str, float | None] = {**measure(outcome)}
-    for name in measures:
-        from batsched_py.analysis.own_metrics import OWN_METRICS, measured, name_of
+    steadiness: Steadiness | None = None
+    windows: dict[str, Window] = {}
+    """Over what it is measured, by the number of the part of the log."""
+    metrics: dict[str, dict[str, float | None]] = {}
+    """What is measured over each window."""
 
-        own = OWN_METRICS.create(name, {})
-        metrics[name_of(own)] = measured(own, outcome)
-    return msgspec.json.format(msgspec.json.encode(metrics))
+
+def _measure(folder: Path, jobs_file: str, measures: Sequence[str], windows: Mapping[str, Window]) -> None:
+    """Write all metrics of a schedule, and of windows of it, as JSON."""
+    from batsched_py.analysis import metrics, outcome, own_metrics, steadiness
+
+    known = outcome.Outcome.read(jobs_file)
+    own = [own_metrics.OWN_METRICS.create(name, {}) for name in measures]
+
+    def measured(part: outcome.Outcome) -> dict[str, float | None]:
+        theirs = {own_metrics.name_of(each): own_metrics.measured(each, part) for each in own}
+        return {**metrics.measure(part), **theirs}
+
+    found = Measurement(
+        steadiness.steadiness(known),
+        dict(windows),
+        {part: measured(known.within(window)) for part, window in windows.items()},
+    )
+    for file, content in ((METRICS_FILE, measured(known)), (WINDOWS_FILE, found)):
+        write_file(folder / file, msgspec.json.format(msgspec.json.encode(content)))

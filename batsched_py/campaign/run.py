@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
@@ -17,11 +18,13 @@ import msgspec
 from msgspec import Struct, field
 
 import batsched_py
+from batsched_py.analysis.windows import Window
 from batsched_py.campaign.files import code_of, digest_of_code, digest_of_file, read_json
 from batsched_py.campaign.plan import BUILT_IN
-from batsched_py.campaign.results import METRICS_FILE, PREFIX, is_result
+from batsched_py.campaign.results import METRICS_FILE, PREFIX, Measurement, is_result
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
+from batsched_py.output_files import write_file
 
 MANIFEST_FILE = "manifest.json"
 
@@ -72,13 +75,7 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(
-        cls,
-        run: Run,
-        folder: Path,
-        simulator: str,
-        engine: str,
-        started: datetime,
-        seconds: dict[str, float],
+        cls, run: Run, folder: Path, simulator: str, engine: str, started: datetime, seconds: dict[str, float]
     ) -> Manifest:
         """That of a run whose results are in a folder."""
         experiment = run.experiment
@@ -119,8 +116,8 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def write(self, folder: Path) -> None:
         """Put it into the folder of the run, with its checksum."""
-        (folder / MANIFEST_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(self)))
-        (folder / SEAL_FILE).write_text(_seal(folder))
+        write_file(folder / MANIFEST_FILE, msgspec.json.format(msgspec.json.encode(self)))
+        write_file(folder / SEAL_FILE, _seal(folder))
 
 
 def is_finished(folder: Path, identity: str) -> bool:
@@ -163,24 +160,20 @@ def versions() -> dict[str, str]:
 
 
 def host_facts() -> dict[str, str]:
-    """What machine this is."""
+    """What machine this is; of the processor, the model where Linux tells it."""
+    processor = platform.processor()
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+        processor = next(models, "")
     return {
         "name": platform.node(),
         "system": platform.platform(),
         "machine": platform.machine(),
-        "processor": _processor(),
+        "processor": processor,
         "cores": str(os.cpu_count()),
         "python": sys.implementation.name,
     }
-
-
-def _processor() -> str:
-    """The model of the processor, where Linux tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
 
 
 #: Where a campaign keeps its finished runs, and those that are under way.
@@ -206,6 +199,8 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The command of a Batsim, or the one that is built in."""
     time_limit: float | None = None
     """In seconds."""
+    windows: dict[str, Window] = field(default_factory=dict)
+    """Over what it is measured, by the number of the part of the log; one without a number stands alone."""
     measures: tuple[str, ...] = ()
     """The metrics that are not ours and are measured too, each as ``path/to/file.py:ClassName``."""
     trusted: bool = False
@@ -240,6 +235,8 @@ class RunResult(Struct, frozen=True, kw_only=True, dict=True):
     """Where its files are if it is done."""
     metrics: dict[str, float | None] = field(default_factory=dict)
     """By name, as a campaign reads them; none where a metric makes no sense."""
+    measurement: Measurement = Measurement()
+    """Whether it is steady, and what is measured over windows of it."""
     seconds: float = 0.0
     """How long it took to execute it, if that was now."""
     error: str | None = None
@@ -261,6 +258,18 @@ class RunResult(Struct, frozen=True, kw_only=True, dict=True):
     def axes(self) -> dict[str, str]:
         """The choice on each axis that the plan has."""
         return self.run.axes
+
+    @property
+    def unstable(self) -> str:
+        """Why its means say little, if it is known not to be steady."""
+        found = self.measurement.steadiness
+        return "" if found is None or found.is_steady else str(found)
+
+    @property
+    def windows(self) -> list[RunWindow]:
+        """What is measured of it: over each window of a part, over one window, or over all of it."""
+        found = self.measurement.metrics or {"": self.metrics}
+        return [RunWindow(run=self, part=part, metrics=metrics) for part, metrics in found.items()]
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -290,3 +299,40 @@ class RunResult(Struct, frozen=True, kw_only=True, dict=True):
     def remark(self) -> str:
         """How to make it again, or why it failed."""
         return self.manifest.command if self.error is None else f"failed: {self.error}"
+
+
+class RunWindow(Struct, frozen=True, kw_only=True):
+    """What is measured over a window of a finished run, or over all of it."""
+
+    run: RunResult
+    part: str
+    """The number of the part of the log that the window is; empty if there are no parts."""
+    metrics: dict[str, float | None]
+    group: dict[str, str] = {}
+    """The group of jobs that is measured, with the axis that tells them apart, if it is not all."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return "/".join(filter(None, [self.run.name, self.part, *self.group.values()]))
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """The choices of the run, and its own."""
+        log = {"log": self.run.axes["log"]} | ({"part": self.part} if self.part else {})
+        return log | self.run.axes | self.group
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """Those of the run."""
+        return self.run.files
+
+    @property
+    def remark(self) -> str:
+        """That of the run."""
+        return self.run.remark
+
+    @property
+    def unstable(self) -> str:
+        """Why means of the run say little, if it is known not to be steady."""
+        return self.run.unstable

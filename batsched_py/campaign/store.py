@@ -6,9 +6,9 @@
     DIR/campaign.json        the runs it asks for, each with its identity
     DIR/inputs/              copies of the files that the plan names besides its logs: code, platforms, ...
     DIR/made/                the logs that the plan describes by recipes, and parts of logs
-    DIR/runs/NAME/           a finished run: manifest.json, metrics.json and Batsim's files out_*.csv
+    DIR/runs/NAME/           a finished run: manifest.json, metrics.json, windows.json, Batsim's out_*.csv
     DIR/failures/NAME.json   why a run failed when it was last tried
-    DIR/metrics.csv          a row for each finished run
+    DIR/metrics.csv          a row for each window of each finished run
     DIR/imported.json        where the campaign came from, if others made it
     DIR/work/                what is under way; nothing there matters to a reader
 
@@ -35,61 +35,37 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from batsched_py.analysis.runs.aggregate import (
-    GROUPINGS,
-    Aggregate,
-    Baseline,
-    Column,
-    Grouping,
-    MeasuredRun,
-    aggregate,
-    frame_of,
-)
+from batsched_py.analysis.runs import aggregate
+from batsched_py.analysis.runs.columns import Column
+from batsched_py.analysis.windows import Window
 from batsched_py.campaign.executors import run_identity
-from batsched_py.campaign.files import digest_of_file, read_json, write_file
-from batsched_py.campaign.plan import (
-    BUILT_IN,
-    CAMPAIGN_FILE,
-    NAME,
-    NUMBERED,
-    PLAN_FILE,
-    TABLES,
-    Plan,
-    is_name,
-)
+from batsched_py.campaign.files import digest_of_file, read_json
+from batsched_py.campaign.plan import AXES, BUILT_IN, CAMPAIGN_FILE, NAME, NUMBERED, PLAN_FILE, is_name
 from batsched_py.campaign.prepare import INPUTS, PlanInput
-from batsched_py.campaign.results import METRICS_FILE
-from batsched_py.campaign.run import RUNS, WORK, Run, RunResult, State, is_finished
+from batsched_py.campaign.results import METRICS_FILE, WINDOWS_FILE, Measurement
+from batsched_py.campaign.run import RUNS, WORK, Run, RunResult, RunWindow, State, is_finished
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Experiment
 from batsched_py.experiment.run import run_command
+from batsched_py.output_files import write_file
 from batsched_py.trust import code_named_in, is_distrusted
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from batsched_py.analysis.outcome import Outcome
+    from batsched_py.campaign.plan_file import Plan
     from batsched_py.workload.swf.log import SwfLog
-
-
-class PartOfRun(Struct, frozen=True):
-    """The jobs of one group in a finished run, with the group on an axis of its own."""
-
-    name: str
-    axes: dict[str, str]
-    metrics: dict[str, float | None]
-    files: dict[str, Path]
-    remark: str
 
 
 def split_runs(
     runs: Sequence[RunResult],
-    by: Sequence[Grouping],
+    by: Sequence[aggregate.Grouping],
     metrics: Sequence[str],
     own: Mapping[str, Column],
     is_imported: bool,
     moved: Callable[[int, int], None],
-) -> list[PartOfRun]:
+) -> list[RunWindow]:
     """The groups of jobs of all runs, measured anew; ``moved`` is told how many runs are done.
 
     No code of an imported campaign is executed, and no log outside of it is read.
@@ -99,48 +75,41 @@ def split_runs(
     (grouping,) = by
     if is_imported and not own.keys().isdisjoint(metrics):
         raise InputError(f"metrics of others' code are not measured by {grouping} in an imported campaign")
-    parts = []
+    parts: list[RunWindow] = []
     for number, run in enumerate(runs):
         moved(number, len(runs))
-        parts += _parts(run, grouping, metrics, own, is_imported)
+        parts += _groups(run, grouping, metrics, own, is_imported)
     return parts
 
 
-def groupings_in(axes: Sequence[str]) -> list[Grouping]:
-    """Those of some axes that are about jobs, not about runs."""
-    return [grouping for grouping in GROUPINGS if grouping in axes]
-
-
-def _parts(
-    run: RunResult, by: Grouping, metrics: Sequence[str], own: Mapping[str, Column], is_imported: bool
-) -> list[PartOfRun]:
+def _groups(
+    run: RunResult,
+    by: aggregate.Grouping,
+    metrics: Sequence[str],
+    own: Mapping[str, Column],
+    is_imported: bool,
+) -> Iterator[RunWindow]:
     from batsched_py.analysis.metrics import measure_parts
     from batsched_py.analysis.outcome import Outcome, groups_of
     from batsched_py.analysis.own_metrics import OWN_METRICS, measured
     from batsched_py.analysis.user_metrics import recorded_submissions
 
-    file = run.jobs_file
-    outcome = Outcome.read(file)
+    whole = Outcome.read(run.jobs_file)
     log = None
-    if by != "class" and not (by == "user" and outcome.recorded is not None):
+    if by != "class" and not (by == "user" and whole.recorded is not None):
         log = _log_of(run, by, is_imported)
-        if outcome.recorded is None:
-            outcome = dataclasses.replace(outcome, recorded=recorded_submissions(log))
-    groups: dict[str, Outcome] = groups_of(outcome, by, log)
+        if whole.recorded is None:
+            whole = dataclasses.replace(whole, recorded=recorded_submissions(log))
     measures = {name: OWN_METRICS.create(own[name].source, {}) for name in metrics if name in own}
-    return [
-        PartOfRun(
-            f"{run.name}/{group}",
-            run.axes | {by: group},
-            {**ours, **{name: measured(metric, groups[group]) for name, metric in measures.items()}},
-            run.files,
-            run.remark,
-        )
-        for group, ours in measure_parts(groups, metrics).items()
-    ]
+    for part, window in (run.measurement.windows or {"": Window()}).items():
+        outcome = whole if window.is_whole else whole.within(window)
+        groups: dict[str, Outcome] = groups_of(outcome, by, log)
+        for group, ours in measure_parts(groups, metrics).items():
+            theirs = {name: measured(metric, groups[group]) for name, metric in measures.items()}
+            yield RunWindow(run=run, part=part, metrics={**ours, **theirs}, group={by: group})
 
 
-def _log_of(run: RunResult, by: Grouping, is_imported: bool) -> SwfLog:
+def _log_of(run: RunResult, by: aggregate.Grouping, is_imported: bool) -> SwfLog:
     """The log that a run replayed, which tells what jobs belong together."""
     files = run.manifest.experiment.scenario.workloads.files
     if is_imported:
@@ -173,12 +142,6 @@ def _read(file: str, digest: str) -> SwfLog:
 TABLE_FILE = "metrics.csv"
 FAILURES = "failures"
 
-#: The axes that a plan can have.
-_AXES = {*TABLES, *NUMBERED}
-
-#: The columns of tables that are no metrics.
-_COLUMNS = {"run", *_AXES}
-
 
 class Wanted(Struct, frozen=True):
     """What the plan asks for, in the order of the plan."""
@@ -199,6 +162,10 @@ class Wanted(Struct, frozen=True):
     """The files that the plan names besides its logs."""
     figures: list[str] = field(default_factory=list)
     """The figures that the page shows besides its own, as the plan names them."""
+    window: str = ""
+    """What is measured of each run, in words."""
+    units: str = ""
+    """The axis whose values are independent of each other, if the plan names it."""
 
 
 class Campaign:
@@ -278,9 +245,9 @@ class Campaign:
         """What has come of a run so far."""
         folder = self.folder / RUNS / run.name
         if is_finished(folder, run.identity):
-            return RunResult(
-                run=run, state=State.DONE, folder=folder, metrics=_metrics(folder / METRICS_FILE)
-            )
+            metrics = _metrics(folder / METRICS_FILE)
+            found = _measurement(folder / WINDOWS_FILE)
+            return RunResult(run=run, state=State.DONE, folder=folder, metrics=metrics, measurement=found)
         error, state = self._error(run), State.STALE if os.path.exists(folder) else State.MISSING
         return RunResult(run=run, state=state if error is None else State.FAILED, folder=folder, error=error)
 
@@ -291,6 +258,10 @@ class Campaign:
     def finished(self) -> list[RunResult]:
         """The runs that are done, in the order of the plan."""
         return [result for result in self.results() if result.state is State.DONE]
+
+    def measured(self) -> list[RunWindow]:
+        """What is measured of the runs that are done: each window that the plan wants, or all of each."""
+        return [window for run in self.finished() for window in run.windows]
 
     def record(self, result: RunResult) -> None:
         """Keep why a run failed until it succeeds; a disk that is full must not stop the others."""
@@ -316,24 +287,24 @@ class Campaign:
     # --- tables ----------------------------------------------------------------------------------
 
     def table(self) -> pd.DataFrame:
-        """A row for each finished run: its name, the choice on each axis, and its metrics."""
-        return frame_of(self.finished())
+        """A row for each finished run or window: its name, the choice on each axis, and its metrics."""
+        return aggregate.frame_of(self.measured())
 
     def aggregated(
         self,
         by: Sequence[str] = (),
-        baseline: Baseline | None = None,
+        baseline: aggregate.Baseline | None = None,
         metrics: Sequence[str] = (),
         moved: Callable[[int, int], None] = lambda done, total: None,
-    ) -> Aggregate:
+    ) -> aggregate.Aggregate:
         """The results over their repetitions, as the plan wants them unless told otherwise.
 
         If rows are to be told apart by a group of jobs, such as their class, the runs are measured anew, and
         ``moved`` is told how many of them are done.
         """
-        runs: Sequence[MeasuredRun] = self.finished()
-        planned = Baseline.parse(self.wanted.baseline)
-        if groupings := groupings_in(by):
+        runs: Sequence[aggregate.MeasuredRun] = self.measured()
+        planned = aggregate.Baseline.parse(self.wanted.baseline)
+        if groupings := [grouping for grouping in aggregate.GROUPINGS if grouping in by]:
             shown = metrics or self.wanted.metrics
             runs = split_runs(self.finished(), groupings, shown, self.wanted.own, self.is_distrusted, moved)
         if baseline is None and planned is not None and any(planned.is_of(run) for run in runs):
@@ -342,7 +313,15 @@ class Campaign:
             if not any(name in run.metrics for run in runs):
                 known = dict.fromkeys(name for run in runs for name in run.metrics)
                 raise InputError(f"no run has the metric {name!r}; they have {', '.join(known)}")
-        return aggregate(runs, metrics or self.wanted.metrics, by, baseline, self.wanted.own)
+        return aggregate.aggregate(
+            runs,
+            metrics or self.wanted.metrics,
+            by,
+            baseline,
+            self.wanted.own,
+            window=self.wanted.window,
+            unit=self.wanted.units,
+        )
 
     def write_table(self, path: Path) -> None:
         """Write the table as Parquet or CSV, by the ending of the file."""
@@ -356,17 +335,41 @@ def _check_run(file: Path, run: Run) -> None:
         NAME.match(run.name) and is_name(run.name) and "log" in run.axes and all(map(NAME.fullmatch, names))
     ):
         raise InputError(f"{file}: no campaign has such a run: {run.name!r}")
-    for axis in sorted(run.axes.keys() - _AXES):
+    for axis in sorted(run.axes.keys() - {*AXES}):
         raise InputError(f"{file}: run {run.name}: no plan has an axis {axis!r}")
+
+
+#: Those that are larger make the sums of squares infinite that intervals need.
+LARGEST_METRIC = 1e120
 
 
 def _metrics(file: Path) -> dict[str, float | None]:
     """The metrics of a run, which are columns of tables beside the axes."""
     metrics = read_json(file, dict[str, float | None])
-    for name in metrics:
-        if name in _COLUMNS or name.startswith(("=", "+", "-", "@")) or not name.isprintable():
-            raise InputError(f"{file}: no metric can be called {name!r}")
+    _check_metrics(file, metrics)
     return metrics
+
+
+def _measurement(file: Path) -> Measurement:
+    """What is known of a run besides; nothing if a former version made it."""
+    if not os.path.isfile(file):
+        return Measurement()
+    found = read_json(file, Measurement)
+    for part, metrics in found.metrics.items():
+        if part and not (part.isdecimal() and part.isascii()):
+            raise InputError(f"{file}: no log has a part {part!r}")
+        _check_metrics(file, metrics)
+    return found
+
+
+def _check_metrics(file: Path, metrics: Mapping[str, float | None]) -> None:
+    """Raise an error if a metric has a name that no column can have."""
+    for name in metrics:
+        if name in ("run", *AXES) or name.startswith(("=", "+", "-", "@")) or not name.isprintable():
+            raise InputError(f"{file}: no metric can be called {name!r}")
+    for name, value in metrics.items():
+        if value is not None and abs(value) > LARGEST_METRIC:
+            raise InputError(f"{file}: {name} is {value:g}, which no run gives")
 
 
 def write_frame(path: Path, table: pd.DataFrame) -> None:
@@ -408,7 +411,7 @@ def planned_campaign(
             runs.append(
                 replace(
                     run,
-                    identity=run_identity(run.experiment, simulator, run.measures),
+                    identity=run_identity(run, simulator),
                     campaign=str(folder.resolve()),
                     command=_command(plan, run.name, run.experiment, simulator),
                     simulator=simulator,
@@ -416,18 +419,8 @@ def planned_campaign(
                     trusted=plan.trusted,
                 )
             )
-    wanted = Wanted(
-        plan.name,
-        plan.title,
-        plan.metrics,
-        simulator,
-        runs,
-        plan.baseline,
-        plan.own,
-        plan.remarks,
-        plan.inputs,
-        plan.figures,
-    )
+    known = {name: getattr(plan, name) for name in Wanted.__struct_fields__}
+    wanted = Wanted(**(known | {"simulator": simulator, "runs": runs}))
     return Campaign(folder, wanted, plan.text)
 
 
@@ -462,14 +455,10 @@ def conduct(campaign: Campaign, runs: Sequence[Run], executor: Executor) -> Iter
 
 
 def _command(plan: Plan, name: str, experiment: Experiment, simulator: str) -> str:
-    """What makes a run again, alone, from the present directory."""
+    """What makes a run again, alone, from the present directory; files below it have relative names."""
+    here = f"{os.getcwd()}{os.sep}"
     if simulator == BUILT_IN:
-        return run_command(experiment.renamed(_shown), name)
-    file = _shown(str(plan.file.resolve()))
+        return run_command(experiment.renamed(lambda file: file.removeprefix(here)), name)
+    file = str(plan.file.resolve()).removeprefix(here)
     arguments = ["campaign", "run", file, "--simulator", simulator, "--only", name, "-d", name]
     return shlex.join(["batsched-py", *arguments])
-
-
-def _shown(file: str) -> str:
-    """A path as one would name it from here: below the present directory, relative to it."""
-    return file.removeprefix(f"{os.getcwd()}{os.sep}")

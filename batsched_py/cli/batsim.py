@@ -7,28 +7,27 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 import msgspec
 from msgspec.structs import replace
 
 from batsched_py import __version__
+from batsched_py.api import lazy
 from batsched_py.cli.options import FOLDER, PATH, option, struct_options, text_in, timeout_option
 from batsched_py.errors import InputError
 from batsched_py.experiment import Machine, Scenario
+from batsched_py.output_files import writing_text
 from batsched_py.protocol.events import Settings
-
-if TYPE_CHECKING:
-    from batsched_py.ledger.nodes import Node
-    from batsched_py.simulator.decision_side import RemoteProcess
-    from batsched_py.simulator.platform import Platform
-
 
 #: Where a decision process is looked for, as Batsim does it.
 DEFAULT_ENDPOINT = "tcp://localhost:28000"
+
+#: After so many seconds without an answer it is told that one is waited for.
+_PATIENCE = 5.0
 
 #: What each of Batsim's levels lets through here; the messages themselves are the client's debug lines.
 _LEVELS = {
@@ -39,7 +38,6 @@ _LEVELS = {
     "debug": {"batsched_py": logging.DEBUG},
 }
 
-
 #: Options of Batsim 5 that have another name here, or another one in Batsim 4.
 _NAMES = {
     "-s": "--edc-socket-str",
@@ -48,6 +46,27 @@ _NAMES = {
     "--energy-host": "--energy",
     "--trace-machine-state": "--enable-machine-state-tracing",
 }
+
+#: Batsim's options for what is not here, each with what is said when it is given.
+_MEANS_NOTHING = {
+    "--workflow-jobs-limit N": "has no effect: there are no workflows",
+    "--ignore-beyond-last-workflow": "has no effect: there are no workflows, and all jobs are simulated",
+    "--sg-cfg OPTION:VALUE": "has no effect: the built-in Batsim does without SimGrid",
+    "--sg-log OPTION": "has no effect: the built-in Batsim does without SimGrid; -v says what is logged",
+}
+_NO_WORKFLOWS = "workflows are not simulated; write their jobs as a workload, for -w"
+_NO_REDIS = "there is no Redis; jobs and profiles are in the messages"
+_REFUSED = {
+    "-W, --workflow FILE": _NO_WORKFLOWS,
+    "--WS, --workflow-start FILE@TIME": _NO_WORKFLOWS,
+    "--no-sched": "somebody has to decide; batsched-py run -s fcfs needs no decision process",
+    "--enable-redis": _NO_REDIS,
+    "--redis-hostname HOST": _NO_REDIS,
+    "--redis-port PORT": _NO_REDIS,
+    "--redis-prefix PREFIX": _NO_REDIS,
+}
+
+_log = logging.getLogger(__name__)
 
 #: How a program that was made by ``--install`` begins.
 _SHEBANG = "#!/bin/sh\n# The built-in Batsim of batsched-py"
@@ -70,6 +89,34 @@ class _EitherBatsim(click.Command):
                 args[at : at + 3] = [f"--add-role-to-hosts={':'.join(args[at + 1 : at + 3])}"]
             args = ["--disable-machine-state-tracing", "--disable-schedule-tracing", *args]
         return super().parse_args(ctx, args)
+
+
+def _answer(ctx: click.Context, param: click.Parameter, value: object) -> None:
+    """Say what an option of Batsim means here, or refuse it."""
+    if not value:
+        return
+    answers = _MEANS_NOTHING | _REFUSED
+    name = next(name for name in answers if param.opts[-1] in name.replace(",", "").split())
+    text = f"{param.opts[-1]}: {answers[name]}"
+    if name in _REFUSED:
+        raise InputError(text)
+    click.echo(text, err=True)
+
+
+def _answered(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that takes options of Batsim for what is not here."""
+    for name, text in (_MEANS_NOTHING | _REFUSED).items():
+        verb = "Refused" if name in _REFUSED else "Accepted"
+        several: dict[str, Any] = {"multiple": True} if name[-1].isupper() else {}
+        help_text = f"{verb}: {text}."
+        command = option(name, help_text, expose_value=False, callback=_answer, **several)(command)
+    return command
+
+
+def _print_simgrid(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo("none: the built-in Batsim does without SimGrid")
+        ctx.exit()
 
 
 @click.command("batsim", cls=_EitherBatsim)
@@ -126,6 +173,14 @@ class _EitherBatsim(click.Command):
     is_eager=True,
     callback=lambda ctx, param, folder: _install(ctx, folder),
 )
+@option(
+    "--simgrid-version",
+    "Say that there is no SimGrid, and exit.",
+    expose_value=False,
+    is_eager=True,
+    callback=_print_simgrid,
+)
+@_answered
 @click.version_option(__version__, prog_name="batsched-py batsim")
 def batsim_command(
     scenario: Scenario,
@@ -156,50 +211,53 @@ def batsim_command(
     For scripts that call `batsim` by its name:
       batsched-py batsim --install ~/.local/bin
     """
-    from batsched_py.engines.python import simulate
-    from batsched_py.experiment.build import new_batsim, read_machine, read_workloads, words_of
-    from batsched_py.protocol.dialects import VERSIONS
-    from batsched_py.protocol.sizes import refuse_in_messages
-    from batsched_py.simulator.decision_side import RemoteProcess
-    from batsched_py.simulator.outputs import Batsim5Outputs, Outputs
-    from batsched_py.wire.sockets import AskingEnd
-
     config = scenario.settings.scheduler_config
     if edc_text is not None or edc_file is not None:
         endpoint, config = _edc_socket(protocol, edc_text, edc_file)
         protocol = "5"
-    protocol = protocol or "4"
-    prefix = prefix or ("out/" if protocol == "5" else "out")
+    is_batsim5 = protocol == "5"
+    prefix = prefix or ("out/" if is_batsim5 else "out")
     if dump_execution_context:
-        click.echo(msgspec.json.encode(_execution_context(endpoint, prefix)))
-        return
+        context = {
+            "socket_endpoint": endpoint,
+            "redis_enabled": False,
+            "redis_hostname": "127.0.0.1",
+            "redis_port": 6379,
+            "redis_prefix": "default",
+            "export_prefix": prefix,
+            "external_scheduler": True,
+        }
+        return click.echo(msgspec.json.encode(context))
     for name, level in _LEVELS["quiet" if quiet else verbosity].items():
         logging.getLogger(name).setLevel(level)
-    workloads = read_workloads(scenario.workloads, words=words_of(scenario.machine))
-    platform = read_machine(scenario.machine, workloads)
+    workloads, platform = lazy.build.read_inputs(scenario)
     for workload in workloads:
-        refuse_in_messages(workload.jobs)
-    with AskingEnd(endpoint, timeout) as end:
-        process = RemoteProcess(end, VERSIONS[protocol])
-        if protocol == "4":
-            batsim = new_batsim(scenario, platform, workloads, prefix, Outputs)
-        else:
-            scenario = _as_asked(scenario, process, config)
-            batsim = new_batsim(scenario, platform, workloads, prefix, Batsim5Outputs, generic_events=True)
-        simulate(batsim, process)
+        lazy.sizes.refuse_in_messages(workload.jobs)
+    with lazy.sockets.AskingEnd(endpoint, timeout, _say_that_it_waits(endpoint)) as end:
+        process = lazy.decision_side.RemoteProcess(end, lazy.dialects.VERSIONS[protocol or "4"])
+        outputs = lazy.outputs.Outputs
+        if is_batsim5:
+            scenario, outputs = _as_asked(scenario, process, config), lazy.outputs.Batsim5Outputs
+        batsim = lazy.build.new_batsim(scenario, platform, workloads, prefix, outputs, is_batsim5)
+        lazy.python_engine.simulate(batsim, process)
 
 
-def _execution_context(endpoint: str, prefix: str) -> dict[str, object]:
-    """What Batsim tells of its conversation and its files."""
-    return {
-        "socket_endpoint": endpoint,
-        "redis_enabled": False,
-        "redis_hostname": "127.0.0.1",
-        "redis_port": 6379,
-        "redis_prefix": "default",
-        "export_prefix": prefix,
-        "external_scheduler": True,
-    }
+def _say_that_it_waits(endpoint: str) -> Callable[[float], None]:
+    """Tell once, after a while, that no decision process has answered yet."""
+    told = False
+
+    def meanwhile(waited: float) -> None:
+        nonlocal told
+        if waited >= _PATIENCE and not told:
+            told = True
+            _log.warning(
+                "waiting for the decision process at %s; if it does not run yet, start it "
+                "(one of ours: batsched-py serve -s easy --endpoint %s)",
+                endpoint,
+                endpoint,
+            )
+
+    return meanwhile
 
 
 def _install(ctx: click.Context, folder: Path | None) -> None:
@@ -231,28 +289,23 @@ def _edc_socket(
         raise InputError("--edc-socket-str and --edc-socket-file are Batsim 5's; with --protocol 4 use -s")
     if text is not None and file is not None:
         raise InputError("both --edc-socket-str and --edc-socket-file are given; give one of them")
-    if text is not None:
-        return text
-    assert file is not None
-    return file[0], text_in(file[1])
+    if file is not None:
+        return file[0], text_in(file[1])
+    assert text is not None
+    return text
 
 
-def _as_asked(scenario: Scenario, process: RemoteProcess, config: str) -> Scenario:
+def _as_asked(scenario: Scenario, process: lazy.decision_side.RemoteProcess, config: str) -> Scenario:
     """What is to be simulated, with all enabled for which the decision process asks in its greeting."""
     given = scenario.settings
-    usual = Settings(
-        compute_sharing=given.compute_sharing,
-        storage_sharing=given.storage_sharing,
-        scheduler_config=given.scheduler_config,
-    )
-    if given != usual:
+    sharing = {"compute_sharing": given.compute_sharing, "storage_sharing": given.storage_sharing}
+    if given != Settings(**sharing, scheduler_config=given.scheduler_config):
         raise InputError(
             "in protocol 5 the decision process says what is to be enabled; leave these options out"
         )
     asked = process.open(config)
     assert asked is not None
-    settings = replace(asked, compute_sharing=given.compute_sharing, storage_sharing=given.storage_sharing)
-    return replace(scenario, settings=settings)
+    return replace(scenario, settings=replace(asked, **sharing))
 
 
 @click.command("platform")
@@ -270,14 +323,15 @@ def platform_command(file: Path, output: Path | None) -> None:
       batsched-py platform slurm.conf
       batsched-py platform slurm.conf -o cluster.xml
     """
-    from batsched_py.experiment.build import read_machine
-    from batsched_py.ledger.nodes import NodeMachine
-
-    platform = read_machine(Machine(file=str(file)), ())
-    machine = NodeMachine.of(platform.as_protocol()[0])
+    platform = lazy.build.read_machine(Machine(file=str(file)), ())
+    machine = lazy.nodes.NodeMachine.of(platform.as_protocol()[0])
     click.echo(f"{len(machine.nodes)} nodes, {len(platform.hosts)} cores")
-    for (kind, count), example in _kinds(machine.nodes).items():
-        click.echo(f"  {count:>6} x {kind}   ({example})")
+    alike: dict[str, list[str]] = {}
+    for node in machine.nodes:
+        alike.setdefault(_text(node), []).append(node.name)
+    for kind, names in alike.items():
+        example = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+        click.echo(f"  {len(names):>6} x {kind}   ({example})")
     partitions = Counter(partition for node in machine.nodes for partition in node.partitions)
     for partition, count in partitions.items():
         cores = sum(node.cores for node in machine.nodes if partition in node.partitions)
@@ -285,33 +339,17 @@ def platform_command(file: Path, output: Path | None) -> None:
     if machine.licences:
         click.echo("licences " + ", ".join(f"{name} {count}" for name, count in machine.licences.items()))
     if output is not None:
-        _write(output, platform)
+        try:
+            with writing_text(output) as written:
+                written.writelines(f"{line}\n" for line in lazy.simgrid_xml.simgrid_lines(platform))
+        except OSError as error:
+            raise InputError(f"{output}: cannot write this file ({error.strerror})") from None
         click.echo(f"\n{output}")
 
 
-def _kinds(nodes: Sequence[Node]) -> dict[tuple[str, int], str]:
-    """What nodes have that are alike, how many there are, and the names of the first and the last one."""
-    alike: dict[str, list[str]] = {}
-    for node in nodes:
-        alike.setdefault(_text(node), []).append(node.name)
-    return {
-        (kind, len(names)): names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-        for kind, names in alike.items()
-    }
-
-
-def _text(node: Node) -> str:
+def _text(node: lazy.nodes.Node) -> str:
+    """What a node has."""
     parts = [f"{node.cores} cores"]
     for name, count in node.resources.items():
         parts.append(f"{count / 1024**2:.4g} GB" if name == "memory" else f"{count} {name}")
     return ", ".join([*parts, *sorted(node.features)])
-
-
-def _write(path: Path, platform: Platform) -> None:
-    from batsched_py.simulator.simgrid_xml import simgrid_lines
-
-    try:
-        with path.open("w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in simgrid_lines(platform))
-    except OSError as error:
-        raise InputError(f"{path}: cannot write this file ({error.strerror})") from None

@@ -7,22 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from batsched_py.api import lazy
 from batsched_py.api.terminal import say, waiting
 from batsched_py.campaign.plan import BUILT_IN, EXECUTORS, MissingLog, PlanText, usual_folder
 from batsched_py.cli.options import FILE, FOLDER, PATH, SECONDS, Decorator, option, print_json
 from batsched_py.errors import InputError
+from batsched_py.output_files import write_file
 from batsched_py.protocol.shown import harmless
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from batsched_py.analysis.runs.tables import ResultTable
-    from batsched_py.campaign.store import Campaign
-
 
 plan_argument = click.argument("plan_file", metavar="PLAN.toml", type=FILE)
 campaign_argument = click.argument("place", metavar="CAMPAIGN", type=PATH)
@@ -76,9 +71,7 @@ def campaign_command() -> None:
 @trust_option
 def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> None:
     """List the runs of a plan, after checking it."""
-    from batsched_py.campaign.plan_file import read_plan
-
-    plan = read_plan(plan_file, log_folders, trust)
+    plan = lazy.plan_file.read_plan(plan_file, log_folders, trust)
     for run in plan.runs:
         say(run.name)
     _remark(plan.remarks)
@@ -100,7 +93,7 @@ def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> N
     type=click.Choice(EXECUTORS),
     default="processes",
 )
-@option("--address ADDRESS", "The scheduler of the Dask cluster, such as tcp://host:8786.")
+@option("--address ADDRESS", "The scheduler of the Dask cluster, such as tls://host:8786.")
 @option(
     "-j, --workers N",
     "How many runs to execute at a time, here or by a batch system.  [default: the number of cores]",
@@ -141,68 +134,63 @@ def run_command(
       batsched-py campaign run examples/plans/sample.toml -j 2 --live
       batsched-py campaign run examples/plans/sample.toml --simulator batsim
       batsched-py campaign run examples/plans/replay-with-feedback.toml --logs ~/logs
-      batsched-py campaign run examples/plans/sample.toml --executor dask --address tcp://head:8786
+      batsched-py campaign run examples/plans/sample.toml --executor dask --address tls://head:8786
       batsched-py campaign run examples/plans/sample.toml --executor slurm -j 32
     """
-    from batsched_py.analysis.runs.tables import tables_of
-    from batsched_py.campaign.executors import executor_of
-    from batsched_py.campaign.plan_file import read_plan
-    from batsched_py.campaign.prepare import prepared
-    from batsched_py.campaign.run import State
-    from batsched_py.campaign.store import conduct, planned_campaign, runs_to_do
     from batsched_py.cli.campaign_view import print_tables, with_live_view, with_progress
 
-    where = executor_of(executor, address, workers)
+    where = lazy.executors.executor_of(executor, address, workers)
     folder = folder or _usual_folder(plan_file, simulator)
-    plan = prepared(
-        lambda: read_plan(plan_file, log_folders, trust, folder),
+    plan = lazy.prepare.prepared(
+        lambda: lazy.plan_file.read_plan(plan_file, log_folders, trust, folder),
         lambda log: yes or _agrees(log),
         lambda: waiting("making logs"),
     )
-    campaign = planned_campaign(plan, folder, simulator, time_limit)
-    runs = runs_to_do(plan, campaign, only)
+    campaign = lazy.store.planned_campaign(plan, folder, simulator, time_limit)
+    runs = lazy.store.runs_to_do(plan, campaign, only)
     _remark(plan.remarks)
     say(f"{plan.name}: {len(plan.runs)} runs in {campaign.folder}, {len(runs)} to do")
-    results = conduct(campaign, runs, where)
+    results = lazy.store.conduct(campaign, runs, where)
     shown = with_live_view(results, campaign, runs, where) if live else with_progress(results, len(runs))
-    failed = [result for result in shown if result.state is State.FAILED]
+    failed = [result for result in shown if result.state is lazy.campaign_run.State.FAILED]
     for result in failed:
         say(f"batsched-py: {result.name} failed: {harmless(str(result.error))}", err=True)
     if failed:
         say(f"batsched-py: error: {len(failed)} of {len(runs)} runs failed", err=True)
         ctx.exit(1)
-    print_tables(tables_of(campaign.aggregated()))
+    print_tables(lazy.tables.tables_of(campaign.aggregated()))
+    _say_review(campaign)
 
 
 @campaign_command.command("status")
-@plan_argument
+@campaign_argument
 @folder_option
 @logs_option
 @simulator_option
 @trust_option
 def status_command(
-    plan_file: Path, folder: Path | None, log_folders: Sequence[Path], simulator: str, trust: bool
+    place: Path, folder: Path | None, log_folders: Sequence[Path], simulator: str, trust: bool
 ) -> None:
-    """Say which runs of a plan are done, stale, failed or missing.
+    """Say which runs of a campaign are done, stale, failed or missing.
 
-    A stale run was finished with other inputs, options or code than it would have now.
+    CAMPAIGN is the plan, or the folder with the results. A stale run was finished with other inputs, options
+    or code than it would have now; of a folder, only those are told that were done before its last plan.
     """
-    from batsched_py.campaign.plan_file import read_plan
-    from batsched_py.campaign.run import State
-    from batsched_py.campaign.store import planned_campaign
-
-    folder = folder or _usual_folder(plan_file, simulator)
-    plan = read_plan(plan_file, log_folders, trust, folder)
-    if plan.missing:
-        raise InputError(f"{plan.missing[0].path.name} is not here; say where it is by --logs DIR")
-    if plan.unmade:
-        raise InputError(f"{plan.unmade[0].path.name} is not made yet; `campaign run` makes it")
-    results = planned_campaign(plan, folder, simulator).results()
+    if place.is_dir():
+        results = _open(place).results()
+    else:
+        folder = folder or _usual_folder(place, simulator)
+        plan = lazy.plan_file.read_plan(place, log_folders, trust, folder)
+        if plan.missing:
+            raise InputError(f"{plan.missing[0].path.name} is not here; say where it is by --logs DIR")
+        if plan.unmade:
+            raise InputError(f"{plan.unmade[0].path.name} is not made yet; `campaign run` makes it")
+        results = lazy.store.planned_campaign(plan, folder, simulator).results()
     for result in results:
         reason = "" if result.error is None else f": {harmless(result.error)}"
         say(f"{result.state:8}{result.name}{reason}")
     counts = Counter(result.state for result in results)
-    say(", ".join(f"{counts[state]} {state}" for state in State if counts[state]))
+    say(", ".join(f"{counts[state]} {state}" for state in lazy.campaign_run.State if counts[state]))
 
 
 @campaign_command.command("show")
@@ -237,24 +225,23 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
       batsched-py campaign report out/sample -o out/sample/report.html
       batsched-py campaign report examples/plans/sample.toml -o results.tex -o results.parquet
     """
-    from batsched_py.analysis.runs.aggregate import compare, comparisons_markdown
-    from batsched_py.analysis.runs.tables import tables_of
-    from batsched_py.campaign.html_report import write_html
     from batsched_py.cli.campaign_view import print_tables
 
     campaign = _open(place)
-    tables = tables_of(campaign.aggregated())
+    tables = lazy.tables.tables_of(campaign.aggregated())
     wanted = campaign.wanted
-    compared = comparisons_markdown(
-        list(compare(campaign.finished(), wanted.metrics, wanted.baseline, wanted.own))
+    pairs = lazy.comparisons.compare(
+        campaign.measured(), wanted.metrics, wanted.baseline, wanted.own, wanted.units
     )
+    compared = lazy.comparisons.comparisons_markdown(pairs)
     for file in files:
         if file.suffix == ".html":
             with waiting("drawing rows") as moved:
-                write_html(file, campaign, moved, trust)
+                lazy.html_report.write_html(file, campaign, moved, trust)
         elif not _write_results(file, tables, campaign.table, compared):
             raise InputError(f"{file}: a report is written as .html, .md, .tex, .csv or .parquet")
     if not files:
+        _say_review(campaign)
         print_tables(tables)
         say(compared, nl=False)
     _remark(wanted.remarks)
@@ -292,7 +279,8 @@ def table_command(
 
     For each combination of choices there is the mean of each metric with its 95 % confidence interval, and if
     there is a baseline, the mean difference to it over pairs of runs that have all else in common, with its
-    interval, Student's t-test for pairs and Cohen's d. Data files have a row for each combination and metric.
+    interval, Student's t-test for pairs by Holm's method, the sign test and Cohen's d. Seeds are averaged
+    within parts. Data files have a row for each combination and metric.
 
     If --by leaves out an axis on which runs differ, such as the load, different experiments are pooled in a
     row. They are no repetitions: the table names them, and has means, but neither intervals nor tests.
@@ -304,16 +292,14 @@ def table_command(
       batsched-py campaign table out/sample --by scheduler --by class --metric p95_waiting_time
       batsched-py campaign table out/sample --baseline users=rigid
     """
-    from batsched_py.analysis.runs.aggregate import Baseline
-    from batsched_py.analysis.runs.tables import tables_of
     from batsched_py.cli.campaign_view import print_tables
 
     campaign = _open(place)
     if not campaign.finished():
         raise InputError(f"{place}: no run is finished, so there is nothing to show")
     with waiting("reading runs") as moved:
-        results = campaign.aggregated(by, Baseline.parse(baseline), metrics, moved)
-    tables = tables_of(results)
+        results = campaign.aggregated(by, lazy.aggregate.Baseline.parse(baseline), metrics, moved)
+    tables = lazy.tables.tables_of(results)
     for file in files:
         if not _write_results(file, tables, results.frame):
             raise InputError(f"{file}: a table is written as .md, .tex, .csv or .parquet")
@@ -333,10 +319,7 @@ def export_command(place: Path, archive: Path) -> None:
 
     CAMPAIGN is the folder with the results, or the plan when they are in its usual folder.
     """
-    from batsched_py.campaign.archive import export_campaign
-
-    runs = export_campaign(_open(place), archive)
-    say(f"{archive}: {runs} runs")
+    say(f"{archive}: {lazy.archive.export_campaign(_open(place), archive)} runs")
 
 
 @campaign_command.command("import")
@@ -358,10 +341,15 @@ def import_command(archive: Path, folder: Path, trust: bool) -> None:
       batsched-py campaign report theirs -o report.html
       batsched-py campaign run theirs/plan.toml --logs ~/logs --trust
     """
-    from batsched_py.campaign.archive import import_campaign
-
-    campaign = import_campaign(archive, folder, trust)
+    campaign = lazy.archive.import_campaign(archive, folder, trust)
     say(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
+
+
+def _say_review(campaign: lazy.store.Campaign) -> None:
+    """Say what a reviewer would object to."""
+    for check in lazy.review.review(lazy.review_facts.of_campaign(campaign)):
+        if check.verdict != "ok":
+            say(f"batsched-py: review: {check}", err=True)
 
 
 def _remark(remarks: Sequence[str]) -> None:
@@ -380,28 +368,23 @@ def _usual_folder(plan_file: Path, simulator: str = BUILT_IN) -> Path:
     return usual_folder(plan_file, PlanText.read(plan_file).name, simulator)
 
 
-def _open(place: Path) -> Campaign:
+def _open(place: Path) -> lazy.store.Campaign:
     """The campaign in a folder, or in the usual folder of a plan; what the plan names is not looked for."""
-    from batsched_py.campaign.store import Campaign
-
-    return Campaign.open(_usual_folder(place) if place.suffix == ".toml" and isfile(place) else place)
+    is_plan = place.suffix == ".toml" and isfile(place)
+    return lazy.store.Campaign.open(_usual_folder(place) if is_plan else place)
 
 
 def _write_results(
-    file: Path, tables: Sequence[ResultTable], frame: Callable[[], pd.DataFrame], remarks: str = ""
+    file: Path, tables: Sequence[lazy.tables.ResultTable], frame: Callable[[], Any], remarks: str = ""
 ) -> bool:
     """Write tables for people, or data for programs, by the ending of the file; whether that is known."""
-    from batsched_py.analysis.runs.tables import latex, markdown
-    from batsched_py.campaign.files import write_file
-    from batsched_py.campaign.store import write_frame
-
     match file.suffix:
         case ".md":
-            write_file(file, (markdown(tables) + remarks).encode())
+            write_file(file, (lazy.tables.markdown(tables) + remarks).encode())
         case ".tex":
-            write_file(file, latex(tables).encode())
+            write_file(file, lazy.tables.latex(tables).encode())
         case ".csv" | ".parquet":
-            write_frame(file, frame())
+            lazy.store.write_frame(file, frame())
         case _:
             return False
     return True

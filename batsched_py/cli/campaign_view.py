@@ -6,6 +6,7 @@ import csv
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from batsched_py.analysis.runs.tables import ResultTable, markdown
+from batsched_py.api import lazy
 from batsched_py.api.console import TextConsole
 from batsched_py.api.terminal import duration, say, shown, somebody_looks
 from batsched_py.campaign.run import WORK, Run, RunResult, State
@@ -42,9 +44,7 @@ def with_live_view(
     results: Iterable[RunResult], campaign: Campaign, runs: Sequence[Run], executor: Executor
 ) -> Iterator[RunResult]:
     """What is done, while the terminal shows how far all is."""
-    from batsched_py.campaign.executors import Processes
-
-    if not isinstance(executor, Processes):
+    if not isinstance(executor, lazy.executors.Processes):
         raise InputError("--live is for runs that are executed here, by --executor processes")
     with Screen() as screen:
         names = [run.name for run in runs]
@@ -140,13 +140,8 @@ class CampaignView:
         failed = sum(each.state is State.FAILED for each in self._over.values())
         passed = time.monotonic() - self._began
         left = f"{duration(passed * (total - done) / done)} left" if done else ""
-        told = [
-            self._title,
-            f"{done} of {total} runs",
-            f"{failed} failed" if failed else "",
-            duration(passed),
-            left,
-        ]
+        counts = f"{done} of {total} runs", f"{failed} failed" if failed else ""
+        told = [self._title, *counts, duration(passed), left]
         return Text("   ".join(filter(None, told)), no_wrap=True, overflow="ellipsis")
 
     def _strip(self, running: set[str]) -> Group:
@@ -197,9 +192,7 @@ def _last_end(jobs_file: Path) -> float:
         file.seek(max(0, file.tell() - _LINE))
         lines = file.read().decode(errors="replace").splitlines()[1:]
     for row in csv.reader(reversed(lines)):
-        if len(row) == 17 and row[10]:
-            try:
+        with suppress(ValueError):
+            if len(row) == 17 and row[10]:
                 return float(row[10])
-            except ValueError:
-                continue
     return 0.0

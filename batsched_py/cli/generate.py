@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
+from batsched_py.api import lazy
 from batsched_py.api.terminal import waiting
 from batsched_py.cli.options import NAME, PATH, option, pairs_option
 from batsched_py.errors import InputError
-
-if TYPE_CHECKING:
-    from batsched_py.workload.description import Likeness, Traits
 
 
 @click.command("generate")
@@ -51,21 +49,25 @@ def generate_command(
       batsched-py generate slots --like LOG.swf -p limits=core:1-8,gpu:0-2 -n 50000 -o gpus.csv
       batsched-py generate lublin -p processors=256 -n 10000 --seed 3 -o lublin.json
     """
-    from batsched_py.workload.recipe import log_from_recipe
-    from batsched_py.workload.sources import source_of, write_log
-
-    source_of(output)
+    lazy.sources.source_of(output)
     if source is not None and saved is not None:
         raise InputError("both --like and --model say what the model learned; give one of them")
     learned = {"like": source, "fitted": saved}
     recipe = options | {"model": model, "jobs": jobs, "seed": seed}
     recipe |= {key: str(file) for key, file in learned.items() if file is not None}
     with waiting(f"Generating {jobs:,} jobs") as moved:
-        log = log_from_recipe(recipe, progress=moved)
+        log = lazy.recipe.log_from_recipe(recipe, progress=moved)
     with waiting(f"Writing {output}"):
-        write_log(output, log)
+        lazy.sources.write_log(output, log)
     days = (log.submit[-1] - log.submit[0]) / 86400
-    click.echo(f"{output}: {len(log):,} jobs in {days:.1f} days")
+    click.echo(f"{output}: {len(log):,} jobs in {days:.1f} days{_load(log)}")
+
+
+def _load(log: lazy.swf_log.SwfLog) -> str:
+    """The load of a generated log, and what its header says of the log that its model learned from."""
+    offered = lazy.over_time.load(log).load
+    beside = f"; {log.header['Note']}" if "Note" in log.header else ""
+    return "" if offered is None else f", load {offered:.1%}{beside}"
 
 
 @click.command("fit")
@@ -83,17 +85,13 @@ def fit_command(model: str, source: Path, options: dict[str, str], output: Path)
       batsched-py fit realistic --like HPC2N.swf.gz -o hpc2n.json
       batsched-py generate realistic --model hpc2n.json -n 1000 -o like-hpc2n.swf
     """
-    from batsched_py.workload.models import MODELS, LearningModel
-    from batsched_py.workload.recipe import save_model
-    from batsched_py.workload.sources import read_log
-
-    learner = MODELS.create(model, options)
-    if not isinstance(learner, LearningModel):
+    learner = lazy.models.MODELS.create(model, options)
+    if not isinstance(learner, lazy.models.LearningModel):
         raise InputError(f"the model {model} has its parameters already and learns from no log")
-    log = read_log(source)
+    log = lazy.sources.read_log(source)
     with waiting(f"Learning from {source.name}") as moved:
         learner.fit(log, moved)
-    save_model(output, learner)
+    lazy.recipe.save_model(output, learner)
     click.echo(f"{output}: {model} like {source.name}, {output.stat().st_size / 1024:.0f} KB")
 
 
@@ -127,22 +125,17 @@ def resample_command(
       batsched-py resample KTH-SP2.swf.gz --weeks 520 --seed 1 -o ten-years.swf.gz
       batsched-py resample KTH-SP2.swf.gz --load 1.5 -u oversample=93:10 -o busy.swf
     """
-    from batsched_py.users import USERS
-    from batsched_py.users.resample import Resample, resampled_log
-    from batsched_py.workload.swf.log import write_swf
-    from batsched_py.workload.swf.reader import read_swf
-
     options = {"weeks": str(weeks or 0), "seed": str(seed), "load": str(load)}
     for text in settings:
         key, equals, value = text.partition("=")
         if not equals:
             raise InputError(f"-u {text}: write KEY=VALUE")
         options[key] = value
-    population = USERS.create("resample", options)
-    assert isinstance(population, Resample)
-    new = resampled_log(read_swf(log_file), population)
+    population = lazy.users.USERS.create("resample", options)
+    assert isinstance(population, lazy.resample.Resample)
+    new = lazy.resample.resampled_log(lazy.swf_reader.read_swf(log_file), population)
     try:
-        write_swf(output, new)
+        lazy.swf_log.write_swf(output, new)
     except OSError as error:
         raise InputError(f"{output}: cannot be written: {error.strerror}") from None
     click.echo(f"{output}: {len(new)} jobs by {len(set(new.user.tolist()))} users")
@@ -161,64 +154,91 @@ FIRST_SEED: Final = 200
     type=click.IntRange(min=1),
     default=3,
 )
+@option(
+    "--rankings",
+    "Also simulate six policies on the log and on each generated one, and print how alike they rank: "
+    "Kendall's tau by mean wait and by mean bounded slowdown.",
+)
 @option("-o, --output PAGE.html", "Write a page with figures.", type=PATH)
-def compare_command(source: Path, models: Sequence[str], seeds: int, output: Path | None) -> None:
+def compare_command(
+    source: Path, models: Sequence[str], seeds: int, rankings: bool, output: Path | None
+) -> None:
     """Fit MODELs to a LOG, generate as many jobs as it has, and print how like it they are.
 
     Without MODELs these are realistic, minh-wolters (the published model) and naive (Poisson arrivals,
     uniform run times and sizes). A cell has the mean over all seeds and the largest distance to the log; a
     cross says that some seed is farther away than is tolerated. KS is the Kolmogorov-Smirnov distance. "Run
-    times, 10 jobs apart" is the autocorrelation of the logarithms of run times, at this lag. The seeds are
-    200, 201 and so on, because fitting tries the first ones.
+    times, 10 jobs apart" is the autocorrelation of the logarithms of run times, at this lag. Work in long
+    jobs is of those that ran for more than an hour; wide ones had more than 8 processors. The seeds are 200,
+    201 and so on, because fitting tries the first ones.
 
     \b
     Examples:
       batsched-py compare HPC2N.swf.gz
       batsched-py compare LLNL-Thunder.swf.gz realistic slots --seeds 10
       batsched-py compare HPC2N.swf.gz realistic -o hpc2n.html
+      batsched-py compare KTH-SP2.swf.gz realistic minh-wolters --rankings
     """
-    from batsched_py.api.console import print_table
-    from batsched_py.workload.description import likeness, traits
-    from batsched_py.workload.description.jobs import characterised
-    from batsched_py.workload.models import MODELS, LearningModel
-    from batsched_py.workload.sources import read_log
-
-    log = read_log(source)
-    jobs = len(characterised(log))
-    original = traits(log)
-    found: dict[str, list[Likeness]] = {}
-    shown = {"log": log}
+    log = lazy.sources.read_log(source)
+    jobs = len(lazy.description_jobs.jobs_that_ran(log))
+    original = lazy.description.traits(log)
+    found: dict[str, list[lazy.description.Likeness]] = {}
+    copies: dict[str, list[lazy.swf_log.SwfLog]] = {}
     for name in models or ("realistic", "minh-wolters", "naive"):
-        model = MODELS.create(name, {})
-        if not isinstance(model, LearningModel):
+        model = lazy.models.MODELS.create(name, {})
+        if not isinstance(model, lazy.models.LearningModel):
             raise InputError(f"the model {name} learns from no log; there is nothing to compare")
         with waiting(f"{name}: learning") as moved:
             model.fit(log, moved)
         with waiting(f"{name}: generating") as moved:
-            found[name] = []
+            found[name], copies[name] = [], []
             for number in range(seeds):
                 copy = model.generate(jobs, FIRST_SEED + number)
-                shown.setdefault(name, copy)
-                found[name].append(likeness(original, traits(copy)))
+                found[name].append(lazy.description.likeness(original, lazy.description.traits(copy)))
+                copies[name] += [copy] if rankings or not number else []
                 moved(number + 1, seeds)
     title = f"{source.name}: {jobs:,} jobs, {seeds} {'seed' if seeds == 1 else 'seeds'}"
-    heads, rows = ["", "log", *found, "tolerance"], _rows(original, found)
+    tables = {title: [["", "log", *found, "tolerance"], *_rows(original, found)]}
+    tables |= _rankings(log, copies) if rankings else {}
     if output is not None:
-        from batsched_py.analysis.likeness_page import write_likeness_page
-
-        write_likeness_page(output, title, heads, rows, shown)
-    print_table(heads, rows, title)
+        shown = {"log": log, **{name: logs[0] for name, logs in copies.items()}}
+        lazy.likeness_page.write_likeness_page(output, tables, shown)
+    for name, (heads, *rows) in tables.items():
+        lazy.console.print_table(heads, rows, name)
     if output is not None:
         click.echo(output)
 
 
-def _rows(original: Traits, found: dict[str, list[Likeness]]) -> list[list[str]]:
-    """The cells of the table: each check, the log's value, those of the models, and what is tolerated."""
-    from batsched_py.workload.description import DISTANCES, TOLERANCES, failures
+def _rankings(
+    log: lazy.swf_log.SwfLog, copies: dict[str, list[lazy.swf_log.SwfLog]]
+) -> dict[str, list[list[str]]]:
+    """A table of how policies rank for each measure, by its title."""
+    done, total = 0, len(lazy.rankings.POLICIES) * (1 + sum(map(len, copies.values())))
+    with waiting("Ranking policies") as moved:
 
-    failed = {name: failures(original, copies) for name, copies in found.items()}
+        def step() -> None:
+            nonlocal done
+            done += 1
+            moved(done, total)
+
+        real = lazy.rankings.values_of(log, step)
+        made = {name: [lazy.rankings.values_of(each, step) for each in logs] for name, logs in copies.items()}
+    return {
+        f"Policies by {title}, with their ranks": [
+            ["", "log", *made],
+            *lazy.rankings.table_of(measure, real, made),
+        ]
+        for measure, (title, _) in lazy.rankings.MEASURES.items()
+    }
+
+
+def _rows(
+    original: lazy.description.Traits, found: dict[str, list[lazy.description.Likeness]]
+) -> list[list[str]]:
+    """The cells of the table: each check, the log's value, those of the models, and what is tolerated."""
+    failed = {name: lazy.description.failures(original, copies) for name, copies in found.items()}
     rows = []
-    for row in (*TOLERANCES, *DISTANCES):
+    for row in (*lazy.description.TOLERANCES, *lazy.description.DISTANCES):
         log = original.quantities.get(row, 0.0)
         cells = []
         for name, copies in found.items():
@@ -226,10 +246,10 @@ def _rows(original: Traits, found: dict[str, list[Likeness]]) -> list[list[str]]
             farthest = max(abs(value - log) for value in values)
             mark = "✗" if failed[name][row] else "✓"
             cells.append(f"{_number(sum(values) / len(values))} ({_number(farthest)}) {mark}")
-        if row in DISTANCES:
-            rows.append([f"KS, {row}", "0", *cells, f"{DISTANCES[row]:.2f}"])
+        if row in lazy.description.DISTANCES:
+            rows.append([f"KS, {row}", "0", *cells, f"{lazy.description.DISTANCES[row]:.2f}"])
         else:
-            rows.append([row, _number(log), *cells, str(TOLERANCES[row])])
+            rows.append([row, _number(log), *cells, str(lazy.description.TOLERANCES[row])])
     return rows
 
 

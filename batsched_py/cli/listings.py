@@ -1,4 +1,4 @@
-"""``batsched-py schedulers``, ``users``, ``models`` and ``changes``: what there is to choose from."""
+"""``batsched-py list``, ``schedulers``, ``users``, ``models``, ``changes``: what there is to choose from."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import dataclasses
 import inspect
 import types
 import typing
+from collections.abc import Callable
 from typing import Any
 
 import click
 import msgspec
 
+from batsched_py.api import lazy
 from batsched_py.plugins import Registry
 
 
@@ -26,8 +28,7 @@ def describe(registry: Registry[Any], name: str, flag: str) -> str:
     cls = registry.find(name)
     formatter = click.HelpFormatter()
     formatter.write(f"{name}\n\n{_doc(cls)}\n")
-    options = _options(cls, flag)
-    if options:
+    if options := _options(cls, flag):
         with formatter.section("Options"):
             formatter.write_dl(options)
     return formatter.getvalue()
@@ -79,67 +80,82 @@ def _meaning(field: dataclasses.Field[Any], hint: Any) -> str:
     return "  ".join(filter(None, notes))
 
 
-def _tell(registry: Registry[Any], name: str | None, flag: str) -> None:
-    click.echo(describe_all(registry) if name is None else describe(registry, name, flag), nl=False)
+#: What there is to choose from: the registry, the option for its options, what it is for, examples.
+_KINDS: dict[str, tuple[Callable[[], Registry[Any]], str, str, tuple[str, ...]]] = {
+    "schedulers": (
+        lambda: lazy.schedulers.SCHEDULERS,
+        "-o",
+        "List the schedulers",
+        ("easy", "my_policy.py:MyPolicy"),
+    ),
+    "users": (
+        lambda: lazy.users.USERS,
+        "-u",
+        "List the behaviours of users",
+        ("think-time", "my_users.py:MyBehaviour"),
+    ),
+    "models": (
+        lambda: lazy.models.MODELS,
+        "-p",
+        "List the models that `batsched-py generate` knows",
+        ("lublin",),
+    ),
+    "changes": (
+        lambda: lazy.changes.CHANGES,
+        "",
+        "List the changes that `batsched-py change` can do",
+        ("load",),
+    ),
+}
 
 
-@click.command("schedulers")
+def _text(kind: str, name: str | None) -> str:
+    """The list of a kind, or what one of it says about itself."""
+    registry, flag, _, _ = _KINDS[kind]
+    return describe_all(registry()) if name is None else describe(registry(), name, flag)
+
+
+@click.command("list")
+@click.argument("kind", required=False, metavar="[KIND]", type=click.Choice(list(_KINDS)))
 @click.argument("name", required=False)
-def schedulers_command(name: str | None) -> None:
-    """List the schedulers, or describe the one called NAME with its options.
+def list_command(kind: str | None, name: str | None) -> None:
+    """List what there is to choose from, or describe the one called NAME with its options.
+
+    KIND is schedulers, users (their behaviours), models (which generate logs) or changes (of a log); without
+    it, all are listed. `batsched-py schedulers` and so on do the same.
 
     \b
     Examples:
-      batsched-py schedulers
-      batsched-py schedulers easy
-      batsched-py schedulers my_policy.py:MyPolicy
+      batsched-py list
+      batsched-py list schedulers
+      batsched-py list schedulers easy
     """
-    from batsched_py.schedulers import SCHEDULERS
-
-    _tell(SCHEDULERS, name, "-o")
-
-
-@click.command("users")
-@click.argument("name", required=False)
-def users_command(name: str | None) -> None:
-    """List the behaviours of users, or describe the one called NAME with its options.
-
-    \b
-    Examples:
-      batsched-py users
-      batsched-py users think-time
-      batsched-py users my_users.py:MyBehaviour
-    """
-    from batsched_py.users import USERS
-
-    _tell(USERS, name, "-u")
+    if kind is not None:
+        return click.echo(_text(kind, name), nl=False)
+    click.echo("\n".join(f"{each}:\n{_indented(_text(each, None))}" for each in _KINDS), nl=False)
 
 
-@click.command("models")
-@click.argument("name", required=False)
-def models_command(name: str | None) -> None:
-    """List the models that `batsched-py generate` knows, or describe the one called NAME with its options.
-
-    \b
-    Examples:
-      batsched-py models
-      batsched-py models lublin
-    """
-    from batsched_py.workload.models import MODELS
-
-    _tell(MODELS, name, "-p")
+def _indented(text: str) -> str:
+    return "".join(f"  {line}\n" for line in text.splitlines())
 
 
-@click.command("changes")
-@click.argument("name", required=False)
-def changes_command(name: str | None) -> None:
-    """List the changes that `batsched-py change` can do, or describe the one called NAME with its options.
+def _listing(kind: str) -> click.Command:
+    """A command that does the same as ``list`` with a kind."""
+    _, _, help, examples = _KINDS[kind]
+    shown = "\n".join(f"  batsched-py {kind} {example}".rstrip() for example in ("", *examples))
 
-    \b
-    Examples:
-      batsched-py changes
-      batsched-py changes load
-    """
-    from batsched_py.workload.changes import CHANGES
+    @click.command(
+        kind,
+        help=f"{help}, or describe the one called NAME with its options.\n\n\b\nExamples:\n{shown}\n",
+    )
+    @click.argument("name", required=False)
+    def listing(name: str | None) -> None:
+        click.echo(_text(kind, name), nl=False)
 
-    _tell(CHANGES, name, "")
+    return listing
+
+
+schedulers_command = _listing("schedulers")
+users_command = _listing("users")
+models_command = _listing("models")
+changes_command = _listing("changes")

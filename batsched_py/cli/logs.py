@@ -5,33 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from batsched_py.api import lazy
 from batsched_py.api.terminal import duration, say, shown, waiting
 from batsched_py.cli.options import FOLDER, PATH, json_option, option, pairs_option, print_json, tell
 from batsched_py.errors import InputError
-
-if TYPE_CHECKING:
-    from batsched_py.workload.description import Description
-    from batsched_py.workload.description.jobs import Distribution
-    from batsched_py.workload.model import Workload
-    from batsched_py.workload.session_graph import SessionGraph, SessionStatistics
-    from batsched_py.workload.sessions import SessionRule
-    from batsched_py.workload.sources.batsim import Batsim
-    from batsched_py.workload.swf.log import SwfLog
-
 
 _CANCELLED = "job that was cancelled while it waited"
 
 
 @click.command("convert")
 @click.argument("source", metavar="IN", type=PATH)
-@click.argument("target", metavar="OUT", type=PATH)
+@click.argument("target", metavar="OUT", type=PATH, required=False)
 @option("--from KIND", "What IN is, if its name does not tell.", name="source_kind")
 @option("--to KIND", "What OUT shall be, if its name does not tell.", name="target_kind")
 @pairs_option("-i, --input-option", "input_options", "An option of the kind of IN, like zone=Europe/Paris.")
+@option(
+    "--show-mapping", "Show how the columns of a table IN would be read, and convert nothing.", is_flag=True
+)
 @option(
     "--cancelled",
     "What becomes of jobs that were cancelled while they waited. Workloads of Batsim and logs of PBS "
@@ -47,10 +40,11 @@ _CANCELLED = "job that was cancelled while it waited"
 )
 def convert_command(
     source: Path,
-    target: Path,
+    target: Path | None,
     source_kind: str | None,
     target_kind: str | None,
     input_options: dict[str, str],
+    show_mapping: bool,
     cancelled: str,
     seed: int | None,
 ) -> None:
@@ -68,13 +62,18 @@ def convert_command(
       pbs      .pbs, .acct     accounting logs of PBS and Torque
       csv      .csv            a table with named columns, like submit, run_time, user
       parquet  .parquet        the same
+      gwf      .gwf            the Grid Workloads Archive
+      frontier .swf            Frontier's log, which has 21 fields
+      philly   .philly.json    Microsoft's trace of Philly
 
     \b
     Options of kinds (-i): zone=ZONE (sacct, pbs, csv, parquet) for times that do not tell theirs;
-    columns=submit:SubmitTime,user:Owner (csv, parquet) for columns of other names.
+    columns=submit:SubmitTime,requested_time:Limit/min (csv, parquet) for columns of other names, with
+    their units; preset=NAME (csv, parquet) for a published kind of table, if its columns do not tell.
 
     \b
     Examples:
+      batsched-py convert jobs.parquet --show-mapping -i columns=submit:created,requested_time:limit/min
       batsched-py convert jobs.sacct jobs.swf.gz -i zone=Europe/Paris --anonymise 7
       batsched-py convert 20230501 jobs.swf --from pbs
       batsched-py convert jobs.csv jobs.json -i columns=submit:SubmittedAt,run_time:Seconds
@@ -84,44 +83,60 @@ def convert_command(
     From a workload of Batsim to another, profiles and all other fields are kept; what the other version
     of Batsim has no words for is refused by name.
     """
-    from batsched_py.workload.changes.altering import Anonymise
-    from batsched_py.workload.sources import read_log, source_of, write_log
-    from batsched_py.workload.sources.batsim import Batsim
-
-    given, wanted = source_of(source, source_kind, input_options), source_of(target, target_kind)
-    if seed is None and isinstance(given, Batsim) and isinstance(wanted, Batsim):
-        return _translate(source, target, wanted)
+    given = lazy.sources.source_of(source, source_kind, input_options)
+    if show_mapping:
+        return _show_mapping(source, given)
+    if target is None:
+        raise click.UsageError("Missing argument 'OUT'.")
+    wanted = lazy.sources.source_of(target, target_kind)
+    batsim = lazy.sources_batsim.Batsim
+    if seed is None and isinstance(given, batsim) and isinstance(wanted, batsim):
+        with waiting(f"converting {source.name}") as moved:
+            moved(0, 1)
+            jobs = lazy.batsim_json.translate_batsim_json(source, target, wanted.dialect)
+        return say(f"{target}: {jobs:,} jobs")
     with waiting(f"converting {source.name}") as moved:
         moved(0, 2)
-        log = read_log(source, source_kind, input_options)
+        log = lazy.sources.read_log(source, source_kind, input_options)
         kept = {_CANCELLED: int(log.never_started.sum())}
         if cancelled == "leave-out" or not wanted.keeps_cancelled:
-            log, kept = _without_cancelled(source, log, kept), {}
-        changed = log if seed is None else Anonymise(seed).apply(log)
+            if log.never_started.all():
+                raise InputError(f"{source}: every job was cancelled while it waited")
+            log, kept = replace(log.select(~log.never_started), left_out=log.left_out | kept), {}
+        changed = log if seed is None else lazy.altering.Anonymise(seed).apply(log)
         moved(1, 2)
-        lost = write_log(target, changed, target_kind)
+        lost = lazy.sources.write_log(target, changed, target_kind)
     say(f"{target}: {len(changed):,} jobs")
+    for ours, theirs in log.mapping.items():
+        say(f"  read: {ours} from {theirs}")
     told = {"left out": log.left_out, "kept": kept, "guessed": log.guessed, "lost": lost}
     for verb, counts in told.items():
         for kind in filter(counts.get, counts):
             say(f"  {verb}: {counts[kind]:,} x {kind}")
 
 
-def _translate(source: Path, target: Path, kind: Batsim) -> None:
-    """Write a workload of Batsim in the words of another version of it."""
-    from batsched_py.workload.batsim_json import translate_batsim_json
-
-    with waiting(f"converting {source.name}") as moved:
-        moved(0, 1)
-        jobs = translate_batsim_json(source, target, kind.dialect)
-    say(f"{target}: {jobs:,} jobs")
+#: So many rows of a table are shown in both forms.
+_SHOWN_ROWS = 3
 
 
-def _without_cancelled(source: Path, log: SwfLog, cancelled: dict[str, int]) -> SwfLog:
-    """A log without the jobs that were cancelled while they waited, which are counted."""
-    if log.never_started.all():
-        raise InputError(f"{source}: every job was cancelled while it waited")
-    return replace(log.select(~log.never_started), left_out=log.left_out | cancelled)
+def _show_mapping(source: Path, kind: lazy.sources.Source) -> None:
+    """Print what a table's columns are taken for, and its first rows as they are and as a log."""
+    if not isinstance(kind, lazy.sources_table.Table):
+        raise InputError(
+            f"{source}: a log of kind {kind.name} has fixed columns; --show-mapping is for tables"
+        )
+    rows, log = kind.beginning(lazy.lines.check_is_file(source), _SHOWN_ROWS)
+    lazy.console.print_table(["column of the log", "read from"], log.mapping.items())
+    unused = [str(name) for name in rows if str(name) in log.more]
+    if unused:
+        say(f"kept beside the log: {', '.join(unused)}")
+    texts = rows.astype(object).where(rows.notna(), "").astype(str)
+    lazy.console.print_table(list(map(str, rows)), texts.itertuples(index=False), "As it is in the file")
+    known = [name for name in lazy.swf_log.COLUMNS if (getattr(log, name) != -1).any()]
+    shown = zip(
+        *(map(lazy.conventions.number_text, getattr(log, name).tolist()) for name in known), strict=True
+    )
+    lazy.console.print_table(known, shown, "As it is read; times in seconds from the first submission")
 
 
 @click.command("change")
@@ -145,22 +160,18 @@ def change_command(source: Path, target: Path, words: Sequence[str], parts: str 
       batsched-py change LOG.swf users.swf users drop=2 first jobs=10000 estimates rule=exact
       batsched-py change LOG.swf week.swf --parts week
     """
-    from batsched_py.workload.changes import HISTORY, change_log, parse_changes
-    from batsched_py.workload.changes.selecting import split
-    from batsched_py.workload.sources import read_log, write_log
-
-    steps = parse_changes(words)
-    log = change_log(read_log(source), steps)
-    for line in log.header.get(HISTORY, "").split("\n"):
+    steps = lazy.changes.parse_changes(words)
+    log = lazy.changes.change_log(lazy.sources.read_log(source), steps)
+    for line in log.header.get(lazy.changes.HISTORY, "").split("\n"):
         say(f"  {line}" if line else "  nothing changed")
     if parts is None:
-        write_log(target, log)
+        lazy.sources.write_log(target, log)
         say(f"{target}: {len(log):,} jobs")
         return
     ending = "".join(target.suffixes) if target.name.lower().endswith(".swf.gz") else target.suffix
-    for number, part in enumerate(split(log, parts), start=1):
+    for number, part in enumerate(lazy.selecting.split(log, parts), start=1):
         file = target.with_name(f"{target.name.removesuffix(ending)}-{number}{ending}")
-        write_log(file, part)
+        lazy.sources.write_log(file, part)
         say(f"{file}: {len(part):,} jobs")
 
 
@@ -184,23 +195,19 @@ def describe_command(
       batsched-py describe jobs.csv -i columns=submit:SubmittedAt,run_time:Seconds
       batsched-py describe HPC2N.swf.gz --json | jq .burstiness
     """
-    from batsched_py.analysis.log_page import write_log_page
-    from batsched_py.workload.description import describe
-    from batsched_py.workload.sources import read_log
-
     with waiting(f"Describing {source.name}"):
-        description = describe(read_log(source, kind, options))
-    tell(description, as_json, output, write_log_page, _print_description)
+        description = lazy.description.describe(lazy.sources.read_log(source, kind, options))
+    tell(description, as_json, output, lazy.log_page.write_log_page, _print_description)
 
 
-def _print_description(known: Description) -> None:
+def _print_description(known: lazy.description.Description) -> None:
     for title, rows in _sections(known).items():
         say(f"\n{title}")
         for label, value in rows:
             say(f"  {label:<44}{value:>20}")
 
 
-def _sections(known: Description) -> dict[str, list[tuple[str, str]]]:
+def _sections(known: lazy.description.Description) -> dict[str, list[tuple[str, str]]]:
     load, users, spread = known.load, known.users, known.distributions
     return {
         known.name: [
@@ -225,6 +232,7 @@ def _sections(known: Description) -> dict[str, list[tuple[str, str]]]:
             ("mean size", f"{spread.size.mean:.2f}"),
             ("serial", _share(spread.serial)),
             ("of parallel jobs, on a power of two", _share(spread.powers_of_two)),
+            ("classes of sizes, by popularity", f"{spread.popularity_classes}"),
             (
                 "mean of run time over requested time",
                 _number(spread.accuracy.mean if spread.accuracy else None),
@@ -243,13 +251,13 @@ def _sections(known: Description) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def _distribution(name: str, known: Distribution | None) -> Iterator[tuple[str, str]]:
+def _distribution(name: str, known: lazy.description_jobs.Distribution | None) -> Iterator[tuple[str, str]]:
     if known is not None:
         yield f"median {name}", duration(known.median)
         yield f"mean {name}", duration(known.mean)
 
 
-def _records(known: Description) -> Iterator[tuple[str, str]]:
+def _records(known: lazy.description.Description) -> Iterator[tuple[str, str]]:
     quality = known.quality
     for kind, counts in (("left out", quality.left_out), ("guessed", quality.guessed)):
         yield from ((f"{kind}: {what}", f"{count:,}") for what, count in counts.items())
@@ -257,7 +265,7 @@ def _records(known: Description) -> Iterator[tuple[str, str]]:
     yield from ((f"unknown {what}", f"{count:,}") for what, count in quality.unknown.items())
 
 
-def _outstanding(known: Description) -> Iterator[tuple[str, str]]:
+def _outstanding(known: lazy.description.Description) -> Iterator[tuple[str, str]]:
     for flurry in known.flurries.flurries:
         yield (
             f"user {flurry.user} in weeks {flurry.first_week}-{flurry.last_week}",
@@ -267,7 +275,7 @@ def _outstanding(known: Description) -> Iterator[tuple[str, str]]:
         yield f"user {user.user} in all of the log", f"{user.jobs:,} jobs ({user.share_of_jobs:.0%})"
 
 
-def _memory(known: Description) -> Iterator[tuple[str, str]]:
+def _memory(known: lazy.description.Description) -> Iterator[tuple[str, str]]:
     if known.memory is not None:
         yield "Hurst parameter of arrivals, median", _number(known.memory.median)
         yield "  aggregated variance", _number(known.memory.aggregated_variance)
@@ -276,7 +284,7 @@ def _memory(known: Description) -> Iterator[tuple[str, str]]:
         yield "  wavelets", _number(known.memory.wavelet)
 
 
-def _bags(known: Description) -> Iterator[tuple[str, str]]:
+def _bags(known: lazy.description.Description) -> Iterator[tuple[str, str]]:
     for name, bags in (("contiguous", known.bags.contiguous), ("per key", known.bags.per_key)):
         yield f"share of jobs, {name}", f"{bags.share_of_jobs:.1%}"
         yield f"bags of two or more, {name}", f"{bags.bags:,}"
@@ -307,89 +315,104 @@ MAX_EDGES = 200_000_000
     "--delimit RULE:MINUTES|CODE",
     "What opens a new session: arrival:T, a job T minutes or more after the previous submission; "
     "last:T, more than T minutes after the previous job had finished; "
-    "max:T, more than T minutes after all earlier jobs of the session had finished; or a class of your own, "
-    "path/to/file.py:ClassName.",
+    "max:T, more than T minutes after all earlier jobs of the session had finished; a class of your own, "
+    "path/to/file.py:ClassName; or session files, one or a folder of them, ours or Batmen's.",
     default="arrival:60",
 )
 @option(
-    "-o, --output DIR",
-    "Write user-N.json and user-N.graphml for every user into this directory.",
+    "-o, --output DIR|FILE.json",
+    "Write user-N.json and user-N.graphml for every user into this directory, or all users into one file.",
     type=FOLDER,
+)
+@option(
+    "--format",
+    "What is written into the directory: our files, or user-N.json as Batmen's feedback users read it.",
+    name="form",
+    type=click.Choice(["json", "batmen"]),
+    default="json",
 )
 @option("--all-edges", "Keep the edges that others imply as well.")
 @option("--json", "Print the statistics of every user as JSON.", name="as_json")
-def sessions_command(log: Path, delimit: str, output: Path | None, all_edges: bool, as_json: bool) -> None:
+def sessions_command(
+    log: Path, delimit: str, output: Path | None, form: str, all_edges: bool, as_json: bool
+) -> None:
     """Cut the jobs of each user in an SWF LOG into sessions and link the sessions into graphs.
 
     A session is a period of continuous work. It depends on each session whose jobs had all finished before
     it began; what passed in between is the user's think time. These graphs are what `--users think-time`
-    replays. They are reduced: an edge that others imply is left out.
+    replays. They are reduced: an edge that others imply is left out. The files that are written can be read
+    again: with `run --sessions FILE.json` the same log is replayed as with the rule that made the file.
 
     \b
     Examples:
       batsched-py sessions KTH-SP2.swf.gz
       batsched-py sessions KTH-SP2.swf.gz --delimit max:20 -o kth-max20
+      batsched-py sessions KTH-SP2.swf.gz --delimit max:20 -o kth-max20.json
+      batsched-py sessions KTH-SP2.swf.gz --delimit max:20 -o batmen --format batmen
       batsched-py sessions KTH-SP2.swf.gz --delimit arrival:0 --json
     """
-    from batsched_py.workload.session_graph import SessionGraph, session_statistics
-    from batsched_py.workload.sessions import cut_workload, session_rule
-    from batsched_py.workload.swf.reader import read_swf
-    from batsched_py.workload.swf.workload import swf_to_workload
-
-    delimiter = session_rule(delimit)
-    workload = swf_to_workload(read_swf(log))
-    sessions = cut_workload(workload, delimiter)
-    graphs = {user: SessionGraph(sessions[user], reduced=not all_edges) for user in sessions}
+    delimiter = lazy.sessions.session_rule(delimit)
+    workload = lazy.swf_workload.swf_to_workload(lazy.swf_reader.read_swf(log))
+    sessions = lazy.sessions.cut_workload(workload, delimiter)
+    graphs = {user: sessions[user].graph(reduced=not all_edges) for user in sessions}
     nb_edges = sum(graph.nb_edges for graph in graphs.values())
     if nb_edges > MAX_EDGES:
         raise InputError(
             f"{log}: {nb_edges:,} edges are too many to list; choose longer sessions or leave out --all-edges"
         )
-    whole = session_statistics(graphs.values())
-    by_user = {user: session_statistics([graph]) for user, graph in graphs.items()}
+    whole = lazy.session_graph.session_statistics(graphs.values())
+    by_user = {user: lazy.session_graph.session_statistics([graph]) for user, graph in graphs.items()}
     if output is not None:
-        _write(output, graphs, workload, delimiter)
+        _write(output, form, graphs, workload, delimiter)
     if as_json:
-        report = {
-            "log": str(log),
-            "delimiter": str(delimiter),
-            "reduced": not all_edges,
-            "all": whole,
-            "users": by_user,
-        }
-        print_json(report)
+        about = {"log": str(log), "delimiter": str(delimiter), "reduced": not all_edges}
+        print_json({**about, "all": whole, "users": by_user})
     else:
         _print_sessions(f"{whole.users} users of {log.name}, sessions by {delimiter}", whole, by_user)
 
 
 def _write(
-    directory: Path, graphs: dict[str, SessionGraph], workload: Workload, delimiter: SessionRule
+    output: Path,
+    form: str,
+    graphs: dict[str, lazy.session_graph.SessionGraph],
+    workload: lazy.model.Workload,
+    delimiter: lazy.sessions.SessionCutter,
 ) -> None:
-    from batsched_py.workload.session_graph import write_session_graphml, write_session_json
-
-    written = 0
+    """Write the files of a format into a directory, or one file for all users."""
+    files, written = lazy.session_files, 0
+    in_one = output.suffix == ".json"
+    if in_one and form == "batmen":
+        raise InputError(f"{output}: Batmen reads a file for each user; give a directory")
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        if in_one:
+            return files.write_all_sessions(output, graphs, workload, delimiter)
+        output.mkdir(parents=True, exist_ok=True)
         with shown("graphs", lambda: (written, len(graphs))):
             for user, graph in graphs.items():
-                write_session_json(directory / f"user-{user}.json", user, graph, workload, delimiter)
-                write_session_graphml(directory / f"user-{user}.graphml", user, graph)
+                path = output / f"user-{user}.json"
+                if form == "batmen":
+                    files.write_batmen(path, user, graph, workload, delimiter)
+                else:
+                    files.write_session_json(path, user, graph, workload, delimiter)
+                    files.write_session_graphml(path.with_suffix(".graphml"), user, graph)
                 written += 1
     except OSError as error:
-        raise InputError(f"{error.filename or directory}: cannot be written: {error.strerror}") from None
+        raise InputError(f"{error.filename or output}: cannot be written: {error.strerror}") from None
 
 
-def _print_sessions(title: str, whole: SessionStatistics, by_user: dict[str, SessionStatistics]) -> None:
+def _print_sessions(
+    title: str,
+    whole: lazy.session_graph.SessionStatistics,
+    by_user: dict[str, lazy.session_graph.SessionStatistics],
+) -> None:
     """Print the figures of all users, and of the busiest of them."""
-    from batsched_py.api.console import print_table
-
     busiest = sorted(by_user, key=lambda user: -by_user[user].jobs)[:SHOWN_USERS]
     columns = [_cells(whole)] + [_cells(by_user[user]) for user in busiest]
     rows = [[label, *(column[label] for column in columns)] for label in columns[0]]
-    print_table(["", "all users", *(f"user {user}" for user in busiest)], rows, title)
+    lazy.console.print_table(["", "all users", *(f"user {user}" for user in busiest)], rows, title)
 
 
-def _cells(figures: SessionStatistics) -> dict[str, str]:
+def _cells(figures: lazy.session_graph.SessionStatistics) -> dict[str, str]:
     """A line of the table for each figure."""
     low, middle, high = (
         map(_duration, figures.think_time_quartiles) if figures.think_time_quartiles else ("-", "-", "-")

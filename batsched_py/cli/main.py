@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import logging
@@ -15,7 +16,7 @@ from typing import IO, Any
 import click
 
 from batsched_py import __version__
-from batsched_py.errors import BatschedError
+from batsched_py.errors import BatschedError, did_you_mean
 from batsched_py.protocol.shown import harmless, printable
 
 
@@ -39,8 +40,18 @@ class Terminated(Failure):
     exit_code = 128 + signal.SIGTERM
 
 
+class HungUp(Failure):
+    """SIGHUP was sent: the terminal is gone."""
+
+    exit_code = 128 + signal.SIGHUP
+
+
 class SigTerm(KeyboardInterrupt):
     """Stops a command from wherever it is, as Ctrl-C does."""
+
+
+class SigHup(KeyboardInterrupt):
+    """The same."""
 
 
 #: Every command: the module where it is ``NAME_command``, and what it is good for. A room that uses
@@ -51,6 +62,7 @@ COMMANDS = {
     "campaign": ("cli.campaign", "Run a whole plan of simulations."),
     "change": ("cli.logs", "Cut, scale, filter, clean or shake a log."),
     "changes": ("cli.listings", "List or describe the changes of a log."),
+    "check": ("cli.check", "Try a scheduler in any language."),
     "compare": ("cli.generate", "Compare models with the log they learn from."),
     "convert": ("cli.logs", "Convert logs: SWF, Batsim, sacct, PBS, CSV, Parquet."),
     "describe": ("cli.logs", "Describe a log, as text, JSON or a page."),
@@ -58,6 +70,7 @@ COMMANDS = {
     "explain": ("cli.metrics", "Tell why a job waited."),
     "fit": ("cli.generate", "Fit a model to a log and save it."),
     "generate": ("cli.generate", "Generate a log from a model."),
+    "list": ("cli.listings", "List schedulers, users, models and changes, or describe one."),
     "metrics": ("cli.metrics", "Measure a schedule."),
     "models": ("cli.listings", "List or describe the models that generate logs."),
     "platform": ("cli.batsim", "Show the nodes of a machine."),
@@ -65,7 +78,9 @@ COMMANDS = {
     "record": ("cli.serve", "Write down a conversation."),
     "replay": ("cli.serve", "Hold a recorded conversation again."),
     "resample": ("cli.generate", "Make a new log of the users of an old one."),
+    "review": ("cli.review", "Tell what a reviewer would object to in a study."),
     "run": ("cli.run", "Simulate a workload, in one process."),
+    "saturation": ("cli.validate", "Search for the load at which a machine falls behind."),
     "schedulers": ("cli.listings", "List or describe the schedulers."),
     "serve": ("cli.serve", "Decide for a Batsim in another process."),
     "sessions": ("cli.logs", "Cut the jobs of a log's users into sessions."),
@@ -76,7 +91,19 @@ COMMANDS = {
 }
 
 
-class Commands(click.Group):
+class Suggesting(click.Group):
+    """A group that finds its commands by itself, and says which one may have been meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is called; a word that is none ends in an error."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], self.list_commands(ctx))}.")
+        return super().resolve_command(ctx, args)
+
+
+class Commands(Suggesting):
     """A command is imported when it is asked for, and not to list it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -110,6 +137,14 @@ class Commands(click.Group):
             raise Failure("error: there is not enough memory for this") from None
         except SigTerm:
             raise Terminated("stopped by SIGTERM") from None
+        except SigHup:
+            raise HungUp("stopped by SIGHUP") from None
+        except RecursionError:
+            raise Failure("error: something is nested too deeply, in a file or in code of yours") from None
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            raise Failure(f"error: {error.strerror or error}{_named(error)}") from None
         except KeyboardInterrupt as stop:
             raise Interrupted(str(stop) or "stopped by Ctrl-C") from None
 
@@ -155,8 +190,8 @@ def batsched_py(verbose: bool) -> None:
       batsched-py run -w KTH-SP2.swf.gz -s easy
     Answer a Batsim that runs elsewhere:
       batsched-py serve -s easy
-    See which schedulers there are:
-      batsched-py schedulers
+    See which schedulers, users, models and changes of logs there are:
+      batsched-py list
     """
     handler = logging.StreamHandler()
     handler.setFormatter(OneLine())
@@ -165,10 +200,20 @@ def batsched_py(verbose: bool) -> None:
         handler.addFilter(_is_of_interest)
         logging.getLogger().setLevel(logging.DEBUG)
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # which is what nohup asks for
+        signal.signal(signal.SIGHUP, _hang_up)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
     raise SigTerm
+
+
+def _hang_up(number: int, frame: FrameType | None) -> None:
+    raise SigHup
+
+
+def _named(error: OSError) -> str:
+    return f": {error.filename}" if error.filename else ""
 
 
 def main() -> None:
@@ -182,5 +227,21 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         batsched_py(prog_name="batsched-py")
+    except OSError as error:  # of stdout, for --help is shown before any command begins
+        Failure(f"error: {error.strerror}").show()
+        sys.exit(1)
     finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left to be tidied up
         gc.freeze()
+        _say_all()
+
+
+def _say_all() -> None:
+    """Write what stdout still has to say; a device without room is told of in one line."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno != errno.EPIPE:
+            Failure(f"error: stdout cannot be written: {error.strerror}").show()
+            sys.exit(1)

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from batsched_py.analysis.runs.aggregate import GROUPINGS, Grouping
+from batsched_py.analysis.windows import Window
+from batsched_py.api import lazy
 from batsched_py.api.terminal import duration, energy, say, waiting
-from batsched_py.cli.options import NAME, PATH, option, print_json, read_runs, struct_options
+from batsched_py.cli.options import NAME, PATH, measure_option, option, print_json, read_runs, struct_options
 from batsched_py.experiment import Machine, Workloads
+from batsched_py.protocol.jobs import Host
 from batsched_py.protocol.shown import harmless
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from batsched_py.analysis.executions import Executions
 
 
 #: What is measured, by name; none where it makes no sense.
@@ -31,9 +32,7 @@ _PLURALS: Final = {"class": "classes", "partition": "partitions", "account": "ac
 
 def _explain(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked:
-        from batsched_py.analysis.metrics import explain
-
-        click.echo(explain())
+        click.echo(lazy.metrics.explain())
         ctx.exit()
 
 
@@ -48,7 +47,8 @@ def _explain(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
 )
 @option(
     "--hosts N",
-    "Size of the machine, for the utilization.  [default: up to the highest host that was used]",
+    "Size of the machine, for the utilization.  [default: as schedule.csv tells, else up to the highest host "
+    "that was used]",
     type=click.IntRange(min=1),
 )
 @option(
@@ -59,6 +59,13 @@ def _explain(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
     multiple=True,
 )
 @option("--per-user", "The same as --by user.")
+@measure_option
+@option(
+    "--bound S",
+    "The bound of bounded slowdowns: jobs that ran for less count as if they ran so long.",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+)
 @option(
     "--metric FILE.py:NAME",
     "Measure a metric of your own, too; may be given several times.",
@@ -79,6 +86,8 @@ def metrics_command(
     hosts: int | None,
     by: Sequence[Grouping],
     per_user: bool,
+    measure: Window | None,
+    bound: float,
     own: Sequence[str],
     as_json: bool,
 ) -> None:
@@ -90,42 +99,43 @@ def metrics_command(
     \b
     Examples:
       batsched-py metrics out_jobs.csv
-      batsched-py metrics out_jobs.csv --by class --metric examples/own_metric.py:P99
+      batsched-py metrics out_jobs.csv --measure 7d:300d
+      batsched-py metrics out_jobs.csv --by class --metric examples/own_metric.py:P90
       batsched-py metrics out_jobs.csv --recorded KTH-SP2.swf.gz --hosts 100 --per-user --json
     """
-    from batsched_py.analysis.metrics import measure, measure_parts
-    from batsched_py.analysis.outcome import Outcome, groups_of
-    from batsched_py.analysis.own_metrics import OWN_METRICS, described, measured, name_of
-    from batsched_py.analysis.user_metrics import noted_submissions, recorded_submissions
-    from batsched_py.api.console import console_for_tables
-    from batsched_py.workload.swf.reader import read_swf
-
-    known = Outcome.read(schedule_file)
+    known = lazy.outcome.Outcome.read(schedule_file)
     schedule = known.schedule
-    log = read_swf(log_file) if log_file else None
-    recorded = noted_submissions(schedule) if log is None else recorded_submissions(log)
-    outcome = replace(known, nb_hosts=hosts, recorded=recorded)
+    log = lazy.swf_reader.read_swf(log_file) if log_file else None
+    told, own_metrics = lazy.user_metrics, lazy.own_metrics
+    recorded = told.noted_submissions(schedule) if log is None else told.recorded_submissions(log)
+    outcome = replace(known, nb_hosts=hosts or known.nb_hosts, recorded=recorded, bound=bound)
     others = 0 if recorded is None else int((~schedule["job_id"].isin(recorded.index)).sum())
     if others:
         say(f"batsched-py: {others:,} jobs are not in {log_file}; they have no lateness", err=True)
-    metrics = [OWN_METRICS.create(name, {}) for name in own]
-    units = {name_of(metric): described(metric, name).unit for metric, name in zip(metrics, own, strict=True)}
+    told_window = "all jobs of the run, from an empty machine on"
+    if measure is not None:
+        outcome, told_window = outcome.within(measure), str(measure)
+    made = {name: own_metrics.OWN_METRICS.create(name, {}) for name in own}
+    metrics = {own_metrics.name_of(metric): metric for metric in made.values()}
+    units = {own_metrics.name_of(each): own_metrics.described(each, name).unit for name, each in made.items()}
 
-    def ours_and_own(part: Outcome, ours: Figures) -> Figures:
-        return ours | {name_of(metric): measured(metric, part) for metric in metrics}
+    def ours_and_own(part: lazy.outcome.Outcome, ours: Figures) -> Figures:
+        return ours | {name: own_metrics.measured(metric, part) for name, metric in metrics.items()}
 
-    figures = ours_and_own(outcome, {**measure(outcome)})
+    figures = ours_and_own(outcome, {**lazy.metrics.measure(outcome)})
     groups: dict[Grouping, dict[str, Figures]] = {}
     users: Sequence[Grouping] = ("user",) if per_user else ()
     for each in dict.fromkeys((*by, *users)):
-        parts = groups_of(outcome, each, log)
-        ours = measure_parts(parts)
+        parts = lazy.outcome.groups_of(outcome, each, log)
+        ours = lazy.metrics.measure_parts(parts)
         groups[each] = {name: ours_and_own(part, {**ours[name]}) for name, part in parts.items()}
     if as_json:
-        report = {"metrics": figures} | {_PLURALS[each]: found for each, found in groups.items()}
-        print_json(report)
-        return
-    console_for_tables().print(_table(figures, units))
+        return print_json({"metrics": figures} | {_PLURALS[each]: found for each, found in groups.items()})
+    say(f"Measured: {told_window}.")
+    steady = lazy.steadiness.steadiness(known)
+    if steady is not None and not steady.is_steady:
+        say(f"No steady state, so means tell how long the log is: {steady}.")
+    lazy.console.console_for_tables().print(_table(figures, units))
     for each, found in groups.items():
         _print_groups(each, found, list(units))
 
@@ -134,14 +144,12 @@ def _table(figures: Figures, own: Mapping[str, str]) -> Table:
     from rich import box
     from rich.table import Table
 
-    from batsched_py.analysis.metrics import METRICS
-
     table = Table(box=box.SIMPLE, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(justify="right")
     table.add_column()
     table.add_column(justify="right", style="dim")
-    for name, unit in ({metric.name: metric.unit for metric in METRICS} | dict(own)).items():
+    for name, unit in ({metric.name: metric.unit for metric in lazy.metrics.METRICS} | dict(own)).items():
         if name in figures:
             value = figures[name]
             table.add_row(name, _number(value), unit, "" if value is None else _in_words(value, unit))
@@ -156,8 +164,6 @@ def _in_words(value: float, unit: str) -> str:
 
 
 def _print_groups(by: Grouping, groups: Mapping[str, Figures], own: Sequence[str]) -> None:
-    from batsched_py.api.console import print_table
-
     shown = {
         "nb_jobs": "jobs",
         "mean_waiting_time": "mean wait",
@@ -173,7 +179,7 @@ def _print_groups(by: Grouping, groups: Mapping[str, Figures], own: Sequence[str
     rows = [
         [harmless(group), *(_number(figures[name]) for name in known)] for group, figures in groups.items()
     ]
-    print_table([by, *(shown[name] for name in known)], rows)
+    lazy.console.print_table([by, *(shown[name] for name in known)], rows)
 
 
 def _number(value: float | None) -> str:
@@ -212,11 +218,9 @@ def diff_command(first: str, second: str, count: int, outputs: tuple[Path, ...])
       batsched-py diff easy_jobs.csv conservative_jobs.csv -o both.html
       batsched-py diff real=KTH-SP2.swf.gz simulated=out_jobs.csv -o differences.csv
     """
-    from batsched_py.analysis.executions import compare_executions
-
     with waiting("Comparing") as moved:
         moved(0, 2 + len(outputs))
-        found = compare_executions(*read_runs([first, second]))
+        found = lazy.executions.compare_executions(*read_runs([first, second]))
         for done, output in enumerate(outputs, 2):
             moved(done, 2 + len(outputs))
             found.save(output)
@@ -226,7 +230,7 @@ def diff_command(first: str, second: str, count: int, outputs: tuple[Path, ...])
         click.echo(output)
 
 
-def _lines(found: Executions, count: int) -> Iterator[str]:
+def _lines(found: lazy.executions.Executions, count: int) -> Iterator[str]:
     first, second = (harmless(run.label) for run in found.runs)
     yield f"{'':<24}{first:>16.16}{second:>16.16}"
     for name, both in found.measured().items():
@@ -313,29 +317,19 @@ def explain_command(
       batsched-py explain out/outage 1234 --events outage.txt
       batsched-py explain out/gpu 1234 -w jobs.json -p cluster.toml
     """
-    from batsched_py.analysis.conditions import carried_beside, held_beside
-    from batsched_py.analysis.explain import Evidence, Explainer, remarks_beside
-    from batsched_py.analysis.outcome import read_summary
-    from batsched_py.analysis.schedule import read_schedule
-    from batsched_py.analysis.validator.nodes import Nodes, requests_of
-    from batsched_py.api.explained import Explained, absences_beside
-    from batsched_py.experiment.build import read_machine, read_workloads
-
-    read = read_workloads(workloads)
-    machine = None
+    read = lazy.build.read_workloads(workloads)
+    machine: Sequence[Host] = ()
     if platform_file is not None:
-        machine = Nodes.of(read_machine(Machine(file=platform_file), read).as_protocol()[0])
+        machine = lazy.build.read_machine(Machine(file=platform_file), read).as_protocol()[0]
     file = Path(prefix if prefix.endswith("jobs.csv") else f"{prefix}_jobs.csv")
-    schedule, summary = read_schedule(file), read_summary(file)
-    known = Evidence(
-        hosts=hosts or summary.nb_hosts,
-        remarks=remarks_beside(file),
-        absences=absences_beside(file, schedule, summary, events),
-        carried=carried_beside(file),
-        machine=machine,
-        requests={} if machine is None else requests_of(read, schedule),
-        held=held_beside(file),
+    schedule, summary = lazy.schedule.read_schedule(file), lazy.outcome.read_summary(file)
+    tables = lazy.schedule.tables_beside(file)
+    absences = lazy.explained.absences_of(
+        schedule, tables, events or lazy.explained.events_in_manifest(file.parent), summary.nb_switches != 0
     )
-    explainer = Explainer(schedule, known)
+    carried = lazy.conditions.carried_beside(file)
+    explain = lazy.explained.explaining(
+        schedule, tables, hosts or summary.nb_hosts, absences, carried, machine, read
+    )
     for job in jobs:
-        say(str(Explained(explainer.explain(job))))
+        say(str(explain(job)))

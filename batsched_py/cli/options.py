@@ -17,16 +17,15 @@ import click
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
+from batsched_py.analysis.windows import Window
+from batsched_py.api import lazy
 from batsched_py.api.terminal import say, waiting
 from batsched_py.errors import InputError
 from batsched_py.input_files import open_input
 from batsched_py.settings import Option, Setting, settings_of, struct_from
 
 if TYPE_CHECKING:
-    from batsched_py.analysis.plots.runs import Run
     from batsched_py.experiment import Choice
-    from batsched_py.workload.swf.log import SwfLog
-
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Found = TypeVar("Found")
@@ -71,6 +70,14 @@ def option(usage: str, help: str, name: str = "", **given: Any) -> Decorator[Any
     if given["metavar"] is None and "type" not in given:
         given["is_flag"] = True
     return click.option(*told.flags, name or told.word, help=help, **given)
+
+
+measure_option = option(
+    "--measure FROM:TO",
+    "Measure a window only, like 7d:300d, 7d: or :300d: the jobs that are submitted then, and the machine "
+    "meanwhile. Times count from the first submission.  [default: the whole run, from an empty machine on]",
+    callback=lambda ctx, parameter, text: None if text is None else Window.parse(text),
+)
 
 
 #: Whether what was found is printed for programs.
@@ -238,7 +245,7 @@ def _option(field: dataclasses.Field[Any], hint: Any) -> click.Option:
         notes.append("May be given several times.")
     usual: Any = field.default
     if usual not in (None, ()):
-        notes.append(f" [default: {', '.join(usual) if several else usual}]")
+        notes.append(f" [default: {', '.join(map(str, usual)) if several else usual}]")
     return click.Option(
         [f"--{field.name.replace('_', '-')}"],
         type=click.Choice(get_args(bare)) if get_origin(bare) is Literal else str,
@@ -248,13 +255,13 @@ def _option(field: dataclasses.Field[Any], hint: Any) -> click.Option:
     )
 
 
-def read_runs(texts: Sequence[str], log: SwfLog | None = None, distinct: bool = True) -> Iterator[Run]:
+def read_runs(
+    texts: Sequence[str], log: lazy.swf_log.SwfLog | None = None, distinct: bool = True
+) -> Iterator[lazy.plot_runs.Run]:
     """The runs that were given; no two have one label, unless it need not be ``distinct``.
 
     ``log`` is the one that they replay.
     """
-    from batsched_py.analysis.plots.runs import read_run, recorded_run
-
     labels = {"recorded"}
     for text in texts:
         label, equals, file = text.partition("=")
@@ -264,24 +271,21 @@ def read_runs(texts: Sequence[str], log: SwfLog | None = None, distinct: bool = 
             raise InputError(f"{text}: the label {label!r} is taken; give another one, as in LABEL={file}")
         labels.add(label)
         recorded = _read_log(file)
-        yield read_run(file, label, log) if recorded is None else recorded_run(recorded, label)
+        runs = lazy.plot_runs
+        yield runs.read_run(file, label, log) if recorded is None else runs.recorded_run(recorded, label)
 
 
-def _read_log(file: str) -> SwfLog | None:
+def _read_log(file: str) -> lazy.swf_log.SwfLog | None:
     """The log in a file, if it is one: of the Standard Workload Format, or a table with a column submit."""
-    from batsched_py.workload.sources import read_log
-    from batsched_py.workload.sources.table import Table
-    from batsched_py.workload.swf.reader import read_swf
-
     path = Path(file)
     if file.lower().endswith((".swf", ".swf.gz")):
-        return read_swf(path)
+        return lazy.swf_reader.read_swf(path)
     try:
         with path.open("rb") as opened:
             beginning = opened.read(1 << 16)
     except OSError:
         return None
-    return read_log(path, "csv") if Table().recognises(beginning) else None
+    return lazy.sources.read_log(path, "csv") if lazy.sources_table.Table().recognises(beginning) else None
 
 
 def _default_label(path: Path) -> str:
@@ -308,8 +312,7 @@ def tell(
         with waiting(f"Writing {page.name}"):
             write_page(page, found)
     if as_json:
-        print_json(found)
-        return
+        return print_json(found)
     print_text(found)
     if page is not None:
         say(f"\n{page}")

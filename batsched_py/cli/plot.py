@@ -9,22 +9,19 @@ from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from batsched_py.api import lazy
 from batsched_py.api.terminal import waiting
-from batsched_py.cli.options import field_options, read_runs
+from batsched_py.cli.main import Suggesting
+from batsched_py.cli.options import NAME, PATH, field_options, read_runs
 from batsched_py.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from batsched_py.analysis.plots.figures import Kind, RunsKind
-    from batsched_py.analysis.plots.runs import Run
+from batsched_py.experiment import Machine
 
 
-class Kinds(click.Group):
+class Kinds(Suggesting):
     """Each kind of figure is a command; it is imported when it is asked for, and not to list it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -33,10 +30,8 @@ class Kinds(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command that draws this kind of figure, if there is one."""
-        from batsched_py.analysis.plots.figures import KINDS
-
-        is_known = ".py:" in cmd_name or cmd_name in summaries() or cmd_name in KINDS.all()
-        return _command(KINDS.find(cmd_name)) if is_known else None
+        is_known = ".py:" in cmd_name or cmd_name in summaries() or cmd_name in lazy.plot_figures.KINDS.all()
+        return _command(lazy.plot_figures.KINDS.find(cmd_name)) if is_known else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of kinds."""
@@ -87,105 +82,74 @@ def plot_command() -> None:
     """
 
 
-def _command(kind: type[Kind]) -> click.Command:
+def _command(kind: type[lazy.plot_figures.Kind]) -> click.Command:
     """The command that draws a kind of figure."""
-    from batsched_py.analysis.plots.figures import RunsKind, name_of
-    from batsched_py.analysis.plots.style import Look
-
     about = inspect.cleandoc(kind.__doc__ or "")
-    own, looks = field_options(kind), field_options(Look)
-    output = click.Option(
-        ["-o", "--output"],
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        required=True,
-        help="Where the figure goes: FILE.png, FILE.svg or FILE.pdf.",
-    )
-    if issubclass(kind, RunsKind):
-        arguments = [click.Argument(["texts"], nargs=-1, required=True, metavar="[LABEL=]PREFIX_jobs.csv...")]
-        recorded = click.Option(
-            ["--recorded", "log_file"],
-            metavar="LOG.swf",
-            type=click.Path(path_type=Path),
-            help=f"The log that was replayed (.swf, .swf.gz). {kind.use_of_log}",
-        )
-        platform = click.Option(
-            ["-p", "--platform", "platform_file"],
-            metavar="FILE",
-            type=click.Path(),
-            help="The machine of nodes of the runs: show which hosts are cores of a node.",
-        )
-        optional = [*([platform] if kind.shows_nodes else []), *([recorded] if kind.use_of_log else [])]
-        params = [*arguments, *own, *optional, *looks, output]
-        callback = partial(_draw_runs, kind)
-    else:
-        arguments = [click.Argument(["place"], type=click.Path(path_type=Path), metavar="CAMPAIGN|TABLE.csv")]
-        params = [*arguments, *own, *looks, output]
+    own, looks = field_options(kind), field_options(lazy.plot_style.Look)
+    if not issubclass(kind, lazy.plot_figures.RunsKind):
+        arguments: list[click.Parameter] = [
+            click.Argument(["place"], type=PATH, metavar="CAMPAIGN|TABLE.csv")
+        ]
         callback = partial(_draw_table, kind)
-    return click.Command(name_of(kind), callback=callback, params=params, help=about)
+    else:
+        arguments = [click.Argument(["texts"], nargs=-1, required=True, metavar="[LABEL=]PREFIX_jobs.csv...")]
+        callback = partial(_draw_runs, kind)
+        if kind.shows_nodes:
+            help = "The machine of nodes of the runs: show which hosts are cores of a node."
+            own.append(
+                click.Option(["-p", "--platform", "platform_file"], metavar="FILE", type=NAME, help=help)
+            )
+        if kind.use_of_log:
+            help = f"The log that was replayed (.swf, .swf.gz). {kind.use_of_log}"
+            own.append(click.Option(["--recorded", "log_file"], metavar="LOG.swf", type=PATH, help=help))
+    help = "Where the figure goes: FILE.png, FILE.svg or FILE.pdf."
+    output = click.Option(["-o", "--output"], metavar="FILE", type=PATH, required=True, help=help)
+    params = [*arguments, *own, *looks, output]
+    return click.Command(lazy.plot_figures.name_of(kind), callback=callback, params=params, help=about)
 
 
 def _draw_runs(
-    kind: type[RunsKind],
+    kind: type[lazy.plot_figures.RunsKind],
     texts: Sequence[str],
     output: Path,
     log_file: Path | None = None,
     platform_file: str | None = None,
     **options: Any,
 ) -> None:
-    from batsched_py.analysis.plots.runs import recorded_run
-    from batsched_py.workload.swf.reader import read_swf
-
     with waiting(f"drawing {output.name}") as moved:
         moved(0, len(texts) + 1)
-        log = None if log_file is None else read_swf(log_file)
-        runs: list[Run] = []
-        nodes = {} if platform_file is None else _nodes(platform_file)
+        log = None if log_file is None else lazy.swf_reader.read_swf(log_file)
+        runs: list[lazy.plot_runs.Run] = []
+        machine = None
+        if platform_file is not None:
+            machine = lazy.build.read_machine(Machine(file=platform_file), ()).as_nodes()
+        nodes = {} if machine is None else lazy.plot_runs.first_hosts(machine)
         for run in read_runs(texts, log, kind.labels_are_distinct):
             runs.append(replace(run, nodes=nodes))
             moved(len(runs), len(texts) + 1)
-        _draw(kind, runs, None if log is None else recorded_run(log), output, options)
+        _draw(kind, runs, None if log is None else lazy.plot_runs.recorded_run(log), output, options)
 
 
-def _nodes(platform_file: str) -> dict[str, int]:
-    """The first host of each node of a machine."""
-    from batsched_py.analysis.plots.runs import first_hosts
-    from batsched_py.experiment import Machine
-    from batsched_py.experiment.build import read_machine
+def _draw_table(kind: type[lazy.plot_figures.Kind], place: Path, output: Path, **options: Any) -> None:
+    """Draw the results in the folder of a campaign, or in a file."""
+    if place.suffix != ".csv":
+        return _draw(kind, lazy.store.Campaign.open(place).table(), None, output, options)
+    import pandas as pd
 
-    machine = read_machine(Machine(file=platform_file), ()).as_nodes()
-    return {} if machine is None else first_hosts(machine)
-
-
-def _draw_table(kind: type[Kind], place: Path, output: Path, **options: Any) -> None:
-    _draw(kind, _read_table(place), None, output, options)
+    try:
+        table = pd.read_csv(place)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{place}: cannot be read: {error}") from None
+    _draw(kind, table, None, output, options)
 
 
 def _draw(
-    kind: type[Kind],
-    data: Sequence[Run] | pd.DataFrame,
-    recorded: Run | None,
+    kind: type[lazy.plot_figures.Kind],
+    data: Any,
+    recorded: lazy.plot_runs.Run | None,
     output: Path,
     options: dict[str, Any],
 ) -> None:
     """Draw and write a figure; options that were not given have their defaults."""
-    from batsched_py.analysis.plots.figures import KINDS, draw, name_of
-    from batsched_py.analysis.plots.style import Look
-
     given = {name: value for name, value in options.items() if value not in (None, ())}
-    look = Look.taken_from(given)
-    draw(KINDS.make(kind, name_of(kind), given), data, recorded, look).save(output)
-
-
-def _read_table(place: Path) -> pd.DataFrame:
-    """The results in the folder of a campaign, or in a file."""
-    import pandas as pd
-
-    from batsched_py.campaign.store import Campaign
-
-    if place.suffix != ".csv":
-        return Campaign.open(place).table()
-    try:
-        return pd.read_csv(place)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{place}: cannot be read: {error}") from None
+    lazy.figures.drawn(kind, data, recorded, given).save(output)

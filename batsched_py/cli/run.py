@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import msgspec
 
+from batsched_py.analysis.windows import Window
+from batsched_py.api import lazy
 from batsched_py.api.terminal import say, two_columns
-from batsched_py.cli.options import option, struct_options
+from batsched_py.cli.options import measure_option, option, struct_options
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
-
-if TYPE_CHECKING:
-    from batsched_py.decision.process import DecisionProcess
-    from batsched_py.decision.pybatsim import PyBatsimProcess
-    from batsched_py.engines.python import Batsim
 
 
 class Pace(NamedTuple):
@@ -51,14 +46,6 @@ class PaceType(click.ParamType):
         return Pace(seconds)
 
 
-step_option = option(
-    "--step [COMMAND]",
-    "Stop each time the scheduler was asked, show what happened and what it decided, and ask what to "
-    "do. With a COMMAND such as 'until 5h', 'job 12' or 'when queue > 10', stop there first.",
-    is_flag=False,
-    flag_value="",
-)
-
 live_option = option(
     "--live [PACE]",
     "Show the simulation on the terminal while it runs: queue, running jobs, hosts, curves; keys pause "
@@ -69,76 +56,80 @@ live_option = option(
 )
 
 
-status_option = option(
+def _watcher(first: str | None, pace: Pace | None, title: str) -> lazy.experiment_run.GoThrough | None:
+    """What goes through a simulation: step by step from a first command on, or at a pace on the terminal.
+
+    Steps are as the standard input says; where that ends, it goes on to the end.
+    """
+    if first is None and pace is None:
+        return None
+    from batsched_py.watch import live, scenes, stepper
+
+    def ask() -> str:
+        click.echo("step> ", nl=False, err=True)
+        return sys.stdin.readline() or "continue"
+
+    def go_through(batsim: Any, process: Any, nb_jobs: int) -> None:
+        if first is not None:
+            return scenes.watch(stepper.Stepper(ask, partial(say, err=True), first), batsim, process)
+        with live.Screen() as screen:
+            view = live.LiveView(screen, title, nb_jobs, *(pace or ()))
+            scenes.watch(view, batsim, process)
+            view.hold()
+
+    return go_through
+
+
+@click.command("run")
+@struct_options("experiment", Experiment, required=["files"])
+@option("-e, --export PREFIX", "Where results go.", name="prefix", default="out")
+@measure_option
+@option(
+    "--step [COMMAND]",
+    "Stop each time the scheduler was asked, show what happened and what it decided, and ask what to "
+    "do. With a COMMAND such as 'until 5h', 'job 12' or 'when queue > 10', stop there first.",
+    is_flag=False,
+    flag_value="",
+)
+@live_option
+@option(
     "--status [ADDRESS]",
     "Answer `batsched-py status` while the simulation runs: at a port of this machine, or a socket with "
     "the name of a file.  [PREFIX_status.sock if no ADDRESS is given]",
     is_flag=False,
     flag_value="",
 )
-
-
-def answer_at(address: str, tell: Callable[[], bytes]) -> AbstractContextManager[None]:
-    """Tell whoever asks at an address how far the simulation is."""
-    from batsched_py.watch.status_socket import answering
-
-    return answering(address, tell)
-
-
-def step_through(
-    first: str, batsim: Batsim, process: DecisionProcess | PyBatsimProcess, nb_jobs: int
-) -> None:
-    """Go step by step through the simulation, as the standard input says; where that ends, to its end."""
-    from batsched_py.watch.scenes import watch
-    from batsched_py.watch.stepper import Stepper
-
-    def ask() -> str:
-        click.echo("step> ", nl=False, err=True)
-        return sys.stdin.readline() or "continue"
-
-    watch(Stepper(ask, partial(say, err=True), first), batsim, process)
-
-
-def show_live(
-    pace: Pace, title: str, batsim: Batsim, process: DecisionProcess | PyBatsimProcess, nb_jobs: int
-) -> None:
-    """Go through the simulation and show it."""
-    from batsched_py.watch.live import LiveView, Screen
-    from batsched_py.watch.scenes import watch
-
-    with Screen() as screen:
-        view = LiveView(screen, title, nb_jobs, *pace)
-        watch(view, batsim, process)
-        view.hold()
-
-
-@click.command("run")
-@struct_options("experiment", Experiment, required=["files"])
-@option("-e, --export PREFIX", "Where results go.", name="prefix", default="out")
-@step_option
-@live_option
-@status_option
+@option(
+    "--control",
+    "With users who replay a log, also simulate them on its own machine, under the policy whose waits are "
+    "nearest to the recorded ones, and tell how much later jobs are submitted than there.",
+)
 @option("--json", "Print the results as one JSON object.", name="as_json")
 def run_command(
     experiment: Experiment,
     prefix: str,
+    measure: Window | None,
     step: str | None,
     live: Pace | None,
     status: str | None,
+    control: bool,
     as_json: bool,
 ) -> None:
     """Simulate workloads on a machine under a scheduler, and write PREFIX_jobs.csv and PREFIX_schedule.csv.
 
-    The files are those that Batsim writes. Without --hosts or -p the machine is as large as the workload
-    says that its own was. Jobs are submitted at their recorded times, unless --users who react submit them.
+    The summary says what is measured, and whether there is a steady state: where more work arrives than the
+    machine can do, means tell how long the log is. The files are those that Batsim writes. Without --hosts or
+    -p the machine is as large as the workload says that its own was. Jobs are submitted at their recorded
+    times, unless --users who react submit them.
     With --energy there are also PREFIX_consumed_energy.csv, PREFIX_pstate_changes.csv and
     PREFIX_machine_states.csv.
 
     \b
     Examples:
       batsched-py run -w KTH-SP2.swf.gz -s easy
+      batsched-py run -w KTH-SP2.swf.gz -s easy --measure 7d:300d
       batsched-py run -w KTH-SP2.swf.gz --hosts 80 --speed 1.5 -s fcfs -e results/kth80
-      batsched-py run -w KTH-SP2.swf.gz --hosts 50 -s easy --users think-time --sessions arrival:60
+      batsched-py run -w KTH-SP2.swf.gz --hosts 50 -s easy --users think-time --sessions arrival:60 --control
       batsched-py run -w workload.json -p platform.xml -s my_policy.py:MyPolicy -o depth=10 --json
       batsched-py run -w workload.json -p platform.xml -s pybatsim:path/to/mySched.py
       batsched-py run -w workload.json -p power.xml --energy -s 'sleeping(easy)' -o after=600
@@ -146,21 +137,25 @@ def run_command(
       batsched-py run -w KTH-SP2.swf.gz -s easy --live 86400
       batsched-py run -w KTH-SP2.swf.gz -s easy --status 8765 &
     """
-    from batsched_py.api.simulate import simulate_experiment
-    from batsched_py.experiment.run import GoThrough
-
-    watched: GoThrough | None = None
     if step is not None and live is not None:
         raise InputError("both --step and --live are given; give one of them")
-    if step is not None:
-        watched = partial(step_through, step)
-    elif live is not None:
-        watched = partial(show_live, live, experiment.actors.scheduler.name)
-    answering = None if status is None else partial(answer_at, status or f"{prefix}_status.sock")
-    overview = simulate_experiment(
-        experiment, export=prefix, progress=True, watched=watched, answering=answering
-    ).overview
-    click.echo(msgspec.json.encode(overview) if as_json else two_columns(overview.rows()))
+    answering = None
+    if status is not None:
+        from batsched_py.watch.status_socket import answering as answering_at
+
+        answering = partial(answering_at, status or f"{prefix}_status.sock")
+    watched = _watcher(step, live, experiment.actors.scheduler.name)
+    result = lazy.simulate.simulate_experiment(
+        experiment, export=prefix, progress=True, window=measure, watched=watched, answering=answering
+    )
+    beside = result.control() if control else None
+    if as_json:
+        figures = msgspec.to_builtins(result.overview)
+        click.echo(msgspec.json.encode(figures | ({} if beside is None else {"control": beside})))
+        return
+    click.echo(two_columns([*result.overview.rows(), *([] if beside is None else beside.rows())]))
+    if beside is not None:
+        click.echo(beside.verdict.words)
 
 
 @click.command("status")
@@ -184,5 +179,5 @@ def status_command(address: str) -> None:
     told = ask(address)
     try:
         click.echo(msgspec.json.format(told.strip(), indent=2))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         raise InputError(f"what answers at {address} is no simulation of ours") from None

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import replace
 
+from batsched_py.api import lazy
 from batsched_py.api.terminal import say
 from batsched_py.cli.options import FILE, PATH, option, setting_options, struct_options, timeout_option
 from batsched_py.cli.run import Pace, live_option
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Scenario, Workloads
-
-if TYPE_CHECKING:
-    from batsched_py.protocol.dialect import Dialect
-    from batsched_py.watch.scenes import Watched
-    from batsched_py.wire.conversation import Agreement, Difference, Exchange
-
+from batsched_py.settings import settings_of
 
 #: Where a Batsim of this machine looks for its decision process.
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
@@ -51,11 +45,6 @@ DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
     "them into its jobs.csv.",
     type=FILE,
 )
-@option(
-    "--once-per-instant",
-    "Ask the scheduler once for all messages of an instant, 10 microseconds after the first of them. "
-    "For a real Batsim, and logs with fractions of seconds; see docs/built-in-batsim.md.",
-)
 @live_option
 def serve_command(
     actors: Actors,
@@ -65,7 +54,6 @@ def serve_command(
     keep_alive: bool,
     protocol: str,
     notes: Path | None,
-    once_per_instant: bool,
     live: Pace | None,
 ) -> None:
     """Decide for a simulator that speaks Batsim's protocol over ZeroMQ.
@@ -74,9 +62,10 @@ def serve_command(
     leaves: the rule that was broken is reported instead. While a simulation runs, requests of other
     simulators are refused. One that closes its connection before the end has 30 seconds to come back.
 
-    With --users the jobs of -w are submitted from here, by users who react to what happens to them. The
-    simulator must then be started without these jobs, and a Batsim 4 with --enable-dynamic-jobs; a Batsim 5
-    is asked for that.
+    With --users the jobs of -w are submitted from here, by users who react to what happens to them. With
+    --on-failure they are, too, as recorded, since a job that failed is submitted again. The simulator must
+    then be started without these jobs, and a Batsim 4 with --enable-dynamic-jobs; a Batsim 5 is asked for
+    that.
 
     \b
     Examples, with a real Batsim or the built-in one in a second terminal:
@@ -88,45 +77,59 @@ def serve_command(
       batsched-py serve -s easy --users think-time -w KTH-SP2.swf.gz
       batsim -p platform.xml --enable-dynamic-jobs -e out
     """
-    from batsched_py.decision.server import NoteKeeper, Server
-    from batsched_py.experiment.build import new_process, read_workloads
-    from batsched_py.protocol.dialects import VERSIONS
-    from batsched_py.protocol.sizes import refuse_in_messages
-    from batsched_py.wire.sockets import AnsweringEnd
-
-    if (actors.users is None) != (not workloads.files):
-        raise InputError("--users submit the jobs of -w FILE; give both, or none of them")
+    _check_submissions(actors, workloads)
     if notes is not None and (keep_alive or live is not None):
         raise InputError(
             "--notes are of one simulation that is not watched; leave out --keep-alive and --live"
         )
-    submitted = read_workloads(workloads)
+    if workloads.walltime == "estimate":
+        raise InputError("--walltime estimate is for run: a Batsim ends jobs when their walltime is over")
+    submitted = lazy.build.read_workloads(workloads)
+    actors = lazy.build.with_users(actors, submitted)
+    if actors.users is None and submitted:
+        raise InputError("--users submit the jobs of -w FILE; give both, or none of them")
+    if actors.users is not None and not submitted:
+        raise InputError(
+            f"-s {actors.scheduler.name} puts jobs back into the queue, so they are submitted from here: "
+            "give their -w FILE, and start the simulator without it"
+        )
     for workload in submitted:
-        refuse_in_messages(workload.jobs)
-    begin = partial(new_process, actors, submitted, once_per_instant=once_per_instant)
+        lazy.sizes.refuse_in_messages(workload.jobs)
+    begin = partial(lazy.build.new_process, actors, submitted)
     begin()
-    with AnsweringEnd(endpoint, timeout) as end:
+    with lazy.sockets.AnsweringEnd(endpoint, timeout) as end:
         click.echo(f"{actors.scheduler.name} listens at {end.endpoint}")
-        dialect = VERSIONS.get(protocol)
+        dialect = lazy.dialects.VERSIONS.get(protocol)
         if notes is not None:
-            Server(end, lambda: NoteKeeper(begin(), notes), dialect=dialect).serve()
+            lazy.server.Server(end, lambda: lazy.server.NoteKeeper(begin(), notes), dialect=dialect).serve()
         elif live is None:
-            Server(end, begin, keep_alive, dialect).serve()
+            lazy.server.Server(end, begin, keep_alive, dialect).serve()
         else:
-            with _live_view(actors.scheduler.name, live) as watched:
-                Server(end, lambda: watched(begin()), keep_alive, dialect).serve()
+            from batsched_py.watch.live import LiveView, Screen
+            from batsched_py.watch.scenes import Watched
+
+            with Screen() as screen:
+                view = LiveView(screen, actors.scheduler.name, 0, *live)
+                view.await_simulation()
+                lazy.server.Server(end, lambda: Watched(begin(), view), keep_alive, dialect).serve()
 
 
-@contextmanager
-def _live_view(title: str, pace: Pace) -> Iterator[Callable[[Any], Watched]]:
-    """What shows the simulation of a decision process on the terminal."""
-    from batsched_py.watch.live import LiveView, Screen
-    from batsched_py.watch.scenes import Watched
-
-    with Screen() as screen:
-        view = LiveView(screen, title, 0, *pace)
-        view.await_simulation()
-        yield lambda process: Watched(process, view)
+def _check_submissions(actors: Actors, workloads: Workloads) -> None:
+    """Without jobs that are submitted from here, what would be done with them is refused by name."""
+    if workloads.files:
+        return
+    if actors.users is not None:
+        raise InputError("--users submit the jobs of -w FILE; give both, or none of them")
+    if actors.restarting.on_failure is not None:
+        raise InputError(
+            f"--on-failure {actors.restarting.on_failure} needs jobs that are submitted from here: "
+            "give their -w FILE, and start the simulator without it, a Batsim 4 with --enable-dynamic-jobs"
+        )
+    for setting in settings_of(Workloads):
+        if getattr(workloads, setting.name) != setting.default:
+            raise InputError(
+                f"{setting.option.flags[-1]} is about the jobs of -w FILE; give both, or none of them"
+            )
 
 
 @click.command("record")
@@ -151,16 +154,13 @@ def record_command(file: Path, front: str, back: str, timeout: float | None) -> 
       batsched-py record --front tcp://127.0.0.1:28000 --back tcp://127.0.0.1:28001 talk.jsonl
       batsim -p platform.xml -w workload.json -e out
     """
-    from batsched_py.wire.conversation import ConversationFile, record
-    from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
-
     with (
-        AnsweringEnd(front, timeout) as simulator,
-        AskingEnd(back, timeout) as process,
-        ConversationFile(file) as conversation,
+        lazy.sockets.AnsweringEnd(front, timeout) as simulator,
+        lazy.sockets.AskingEnd(back, timeout) as process,
+        lazy.conversation.ConversationFile(file) as conversation,
     ):
         click.echo(f"records at {simulator.endpoint}")
-        exchanges = record(simulator, process, conversation)
+        exchanges = lazy.conversation.record(simulator, process, conversation)
     click.echo(f"{file}: {exchanges} exchanges")
 
 
@@ -200,61 +200,45 @@ def replay_command(
       batsched-py replay talk.jsonl --endpoint tcp://127.0.0.1:28000 --timeout 10
       batsched-py replay talk.jsonl --to batsim -p platform.xml -w workload.json
     """
-    from batsched_py.protocol.dialects import spoken_in
-    from batsched_py.wire.conversation import read_conversation, replay_to_decision
-    from batsched_py.wire.sockets import AskingEnd
-
-    conversation = read_conversation(recording)
-    dialect = spoken_in(conversation[0].request)
+    conversation = lazy.conversation.read_conversation(recording)
+    dialect = lazy.dialects.spoken_in(conversation[0].request)
     if side == "batsim":
         if scheduler is not None or endpoint is not None:
             raise InputError("--to batsim: the recording decides; leave out -s and --endpoint")
-        agreement = _simulate_again(conversation, scenario, dialect)
+        _, asked = lazy.conversation.asked_for(conversation, dialect)
+        if asked is not None:
+            scenario = replace(scenario, settings=asked)
+        workloads, platform = lazy.build.read_inputs(scenario)
+        batsim = lazy.build.new_batsim(scenario, platform, workloads, prefix=None)
+        agreement = lazy.conversation.replay_to_batsim(conversation, batsim, dialect)
     elif scheduler is not None and endpoint is None:
-        agreement = _decide_again(conversation, scheduler, dialect)
+        answer = _answering(scheduler, dialect)
+        agreement = lazy.conversation.replay_to_decision(conversation, answer, dialect)
     elif endpoint is not None and scheduler is None:
-        with AskingEnd(endpoint, timeout) as process:
-            agreement = replay_to_decision(conversation, process.ask, dialect)
+        with lazy.sockets.AskingEnd(endpoint, timeout) as process:
+            agreement = lazy.conversation.replay_to_decision(conversation, process.ask, dialect)
     else:
         raise InputError("name the decision process that shall answer: give -s NAME or --endpoint ENDPOINT")
-    if agreement.difference is not None:
-        say(_report(recording, agreement.equal, agreement.difference))
+    if (difference := agreement.difference) is not None:
+        say(
+            f"{recording}, line {difference.line}: the first difference, "
+            f"after {agreement.equal} equal events\n"
+            f"  time      {difference.time:.6f}\n"
+            f"  where     {difference.place}\n"
+            f"  recorded  {difference.recorded}\n"
+            f"  replayed  {difference.replayed}"
+        )
         ctx.exit(1)
     say(f"{recording}: all {agreement.equal} events as recorded")
 
 
-def _simulate_again(conversation: list[Exchange], scenario: Scenario, dialect: Dialect) -> Agreement:
-    from batsched_py.experiment.build import new_batsim, read_machine, read_workloads, words_of
-    from batsched_py.wire.conversation import asked_for, replay_to_batsim
-
-    _, asked = asked_for(conversation, dialect)
-    if asked is not None:
-        scenario = replace(scenario, settings=asked)
-    workloads = read_workloads(scenario.workloads, words=words_of(scenario.machine))
-    platform = read_machine(scenario.machine, workloads)
-    batsim = new_batsim(scenario, platform, workloads, prefix=None)
-    return replay_to_batsim(conversation, batsim, dialect)
-
-
-def _decide_again(conversation: list[Exchange], scheduler: Choice, dialect: Dialect) -> Agreement:
-    from batsched_py.experiment.build import new_process
-    from batsched_py.wire.conversation import replay_to_decision
-
-    process = new_process(Actors(scheduler=scheduler))
+def _answering(scheduler: Choice, dialect: lazy.dialect.Dialect) -> Callable[[bytes], bytes]:
+    """What a new decision process with a scheduler answers to messages."""
+    process = lazy.build.new_process(Actors(scheduler=scheduler))
     codec = dialect.codec()
 
     def answer(said: bytes) -> bytes:
         greeting = codec.answer(said, process.needs)
         return codec.encode_reply(process.react(codec.decode_request(said))) if greeting is None else greeting
 
-    return replay_to_decision(conversation, answer, dialect)
-
-
-def _report(recording: Path, equal: int, difference: Difference) -> str:
-    return (
-        f"{recording}, line {difference.line}: the first difference, after {equal} equal events\n"
-        f"  time      {difference.time:.6f}\n"
-        f"  where     {difference.place}\n"
-        f"  recorded  {difference.recorded}\n"
-        f"  replayed  {difference.replayed}"
-    )
+    return answer

@@ -1,14 +1,19 @@
-"""``batsched-py validate``: does a schedule obey the rules? ``calibrate``: how far may it be trusted?"""
+"""``batsched-py validate``: does a schedule obey the rules? ``calibrate``: how far may it be trusted?
+
+``batsched-py saturation``: which load can the machine bear?
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import click
 
+from batsched_py.api import lazy
 from batsched_py.api.terminal import duration, say, waiting
 from batsched_py.cli.options import (
     NAME,
@@ -16,6 +21,7 @@ from batsched_py.cli.options import (
     json_option,
     option,
     pairs_option,
+    print_json,
     setting_options,
     struct_options,
     tell,
@@ -23,13 +29,6 @@ from batsched_py.cli.options import (
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.protocol.shown import harmless
 from batsched_py.schedulers.selection import NodeChoiceName
-
-if TYPE_CHECKING:
-    from batsched_py.analysis.calibration import Calibration, Waits
-    from batsched_py.analysis.validator import Policy
-    from batsched_py.outside.curve import Curve
-    from batsched_py.workload.model import CancelledRule, WalltimeRule
-
 
 #: What is checked, for the help of the command.
 _RULES = """Check the jobs.csv of a simulation, by this or any other Batsim, for violations of the rules.
@@ -142,7 +141,7 @@ def validate_command(
     platform_file: str | None,
     hosts: int | None,
     speed: float,
-    policy: Policy | None,
+    policy: lazy.validator.Policy | None,
     power_cap: str | None,
     closures: str | None,
     events: tuple[str, ...],
@@ -150,34 +149,28 @@ def validate_command(
     nodes: NodeChoiceName,
 ) -> None:
     """Print the first violation in a schedule, and how many there are of each rule."""
-    from batsched_py.analysis.schedule import read_schedule, tables_beside
-    from batsched_py.analysis.validator import Facts, validate
-    from batsched_py.api.explained import outages_in
-    from batsched_py.experiment.build import read_machine, read_workloads, words_of
-    from batsched_py.outside.closures import read_closures
-
     if platform_file is None and hosts is None:
         if power_cap is not None:
             raise click.UsageError("--power-cap needs the platform with -p")
         if closures is not None:
             raise click.UsageError("--closures needs the platform with -p, or --hosts")
-    jobs = read_workloads(workloads, words=words_of(Machine(file=platform_file)))
-    schedule, facts = read_schedule(schedule_file), Facts()
+    jobs = lazy.build.read_workloads(workloads, words=lazy.build.words_of(Machine(file=platform_file)))
+    schedule = lazy.schedule.read_schedule(schedule_file)
+    facts = lazy.validator.Facts(events=lazy.explained.outages_in(events) if events else None)
     if platform_file is not None or hosts is not None:
-        platform = read_machine(Machine(file=platform_file, hosts=hosts, speed=speed), jobs)
+        platform = lazy.build.read_machine(Machine(file=platform_file, hosts=hosts, speed=speed), jobs)
         machine = platform.as_protocol()[0]
         hosts = len(machine)
-        facts = Facts(
+        facts = replace(
+            facts,
             machine=machine,
             speeds=[host.speed for host in platform.hosts],
             nodes=nodes,
-            events=outages_in(events) if events else None,
-            closures=() if closures is None else read_closures(closures, machine).all,
+            closures=() if closures is None else lazy.closures.read_closures(closures, machine).all,
             power_cap=None if power_cap is None else _cap(power_cap, outside_period),
         )
-    elif events:
-        facts = Facts(events=outages_in(events))
-    found = validate(schedule, hosts, jobs, policy, facts.with_files(tables_beside(schedule_file)))
+    facts = facts.with_files(lazy.schedule.tables_beside(schedule_file))
+    found = lazy.validator.validate(schedule, hosts, jobs, policy, facts)
     if found:
         counts = Counter(violation.rule for violation in found)
         say(f"{schedule_file}: {found[0]}")
@@ -186,17 +179,15 @@ def validate_command(
     say(f"{schedule_file}: {len(schedule)} jobs, no violation")
 
 
-def _cap(text: str, period: float | None) -> Curve:
+def _cap(text: str, period: float | None) -> lazy.curve.Curve:
     """A number of watts, or a file that tells them over time."""
-    from batsched_py.outside.curve import Curve, read_curve
-
     try:
         watts = float(text)
     except ValueError:
-        return read_curve(text, period)
+        return lazy.curve.read_curve(text, period)
     if not watts > 0:
         raise click.UsageError(f"--power-cap must be more than 0, not {text}")
-    return Curve([0.0], [watts])
+    return lazy.curve.Curve([0.0], [watts])
 
 
 #: So many users and partitions are printed, the busiest ones; the page and the JSON have all of them.
@@ -219,8 +210,8 @@ def calibrate_command(
     scheduler: Choice | None,
     machine: Machine,
     events: tuple[str, ...],
-    walltime: WalltimeRule,
-    cancelled: CancelledRule,
+    walltime: lazy.model.WalltimeRule,
+    cancelled: lazy.model.CancelledRule,
     kind: str | None,
     options: dict[str, str],
     as_json: bool,
@@ -238,23 +229,20 @@ def calibrate_command(
       batsched-py calibrate KTH-SP2.swf.gz -s conservative --output kth.html
       batsched-py calibrate jobs.sacct -i zone=Europe/Paris --hosts 4096 --events outages.txt
     """
-    from batsched_py.api.log import Log, compared
-    from batsched_py.api.simulate import simulate_experiment
-    from batsched_py.workload.sources import read_log
-
     with waiting(f"Reading {source.name}"):
-        log = read_log(source, kind, options)
+        log = lazy.sources.read_log(source, kind, options)
     workloads = Workloads(files=(str(source),), walltime=walltime, cancelled=cancelled)
     experiment = Experiment(
         scenario=Scenario(workloads=workloads, machine=machine, events=events),
         actors=Actors(scheduler=scheduler or Choice("easy")),
     )
-    found = compared(Log(log), simulate_experiment(experiment, progress=True, logs={0: log}))
+    replay = lazy.simulate.simulate_experiment(experiment, progress=True, logs={0: log})
+    found = lazy.log.compared(lazy.log.Log(log), replay)
     text = "\n".join(_lines(found))
     tell(found, as_json, output, lambda page, found: found.save(page), lambda found: click.echo(text))
 
 
-def _lines(found: Calibration) -> Iterator[str]:
+def _lines(found: lazy.calibration.Calibration) -> Iterator[str]:
     yield f"{harmless(found.log)} under {found.scheduler} on {found.hosts:,} hosts"
     if found.waits is not None:
         yield ""
@@ -287,7 +275,7 @@ def _lines(found: Calibration) -> Iterator[str]:
     yield from (f"  {reason}" for reason in found.verdict.reasons)
 
 
-def _waits(name: str, waits: Waits) -> str:
+def _waits(name: str, waits: lazy.calibration.Waits) -> str:
     times = (waits.mean_recorded, waits.mean_simulated, waits.median_recorded, waits.median_simulated)
     correlation = "-" if waits.rank_correlation is None else f"{waits.rank_correlation:.2f}"
     return _row(
@@ -299,3 +287,66 @@ def _row(name: str, jobs: str, *cells: str) -> str:
     *times, correlation, near = cells
     middle = "".join(f"{time:>11}" for time in times)
     return f"{name:<20.20}{jobs:>9}{middle}{correlation:>7}{near:>6}".rstrip()
+
+
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command("saturation")
+@click.argument("source", metavar="LOG", type=PATH)
+@setting_options(Actors, "scheduler")
+@struct_options("machine", Machine)
+@setting_options(Workloads, "walltime")
+@option("--behind SHARE", "More of the work than this is behind when it is.", type=SHARE, default=0.05)
+@option("--within SHARE", "Search until the load is known so well.", type=SHARE, default=0.02)
+@option("--from KIND", "What LOG is, if its name does not tell.", name="kind")
+@pairs_option("-i, --input-option", "options", "An option of the kind of LOG, like zone=Europe/Paris.")
+@json_option
+def saturation_command(
+    source: Path,
+    scheduler: Choice | None,
+    machine: Machine,
+    walltime: lazy.model.WalltimeRule,
+    behind: float,
+    within: float,
+    kind: str | None,
+    options: dict[str, str],
+    as_json: bool,
+) -> None:
+    """Search for the load of a LOG at which the machine falls behind.
+
+    The log is simulated at many loads: times between arrivals are divided by a factor. The machine falls
+    behind if waiting has kept more than a share of the submitted work, 5 %, from being done by the last
+    submission, or if there is more work than it can do at all. docs/metrics.md explains it. Without -s the
+    scheduler is easy.
+
+    \b
+    Examples:
+      batsched-py saturation KTH-SP2.swf.gz
+      batsched-py saturation KTH-SP2.swf.gz -s fcfs --within 0.005
+    """
+    with waiting(f"Reading {source.name}"):
+        log = lazy.log.Log(lazy.sources.read_log(source, kind, options))
+    experiment = Experiment(
+        scenario=Scenario(workloads=Workloads(files=(str(source),), walltime=walltime), machine=machine),
+        actors=Actors(scheduler=scheduler or Choice("easy")),
+    )
+
+    def try_load(factor: float) -> lazy.saturation.Trial:
+        denser = log.load(factor).columns
+        result = lazy.simulate.simulate_experiment(experiment, progress=True, logs={0: denser})
+        return lazy.saturation.trial(result.jobs, result.overview.hosts, factor)
+
+    found = lazy.saturation.saturation(try_load, behind, within)
+    if as_json:
+        return print_json(found)
+    click.echo(f"{'factor':>8}{'load':>9}{'done':>9}{'behind':>9}{'mean wait':>12}")
+    for each in found.trials:
+        shares = f"{each.offered:9.1%}{each.done:9.1%}{each.behind:9.2%}"
+        click.echo(f"{each.factor:8.3f}{shares}{duration(each.mean_wait):>12}")
+    low, high = found.kept_up, found.fell_behind
+    click.echo(
+        f"The machine falls behind between {low.factor:.3f} and {high.factor:.3f} times the load of the log: "
+        f"at a load of {low.offered:.1%} it keeps up, at {high.offered:.1%} it does not.\n"
+        f"At no load was more done than {found.capacity:.1%} of what it can do."
+    )

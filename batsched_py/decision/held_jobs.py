@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 
 from batsched_py.errors import Deadlock
@@ -17,11 +17,15 @@ class HeldJobs:
     """Looks after the jobs of a ledger that wait for others."""
 
     def __init__(
-        self, ledger: Ledger, cluster: Cluster, told: Callable[[Release], None], remembers_ends: bool
+        self,
+        ledger: Ledger,
+        cluster: Cluster,
+        listeners: Sequence[Callable[[Release], None]],
+        remembers_ends: bool,
     ) -> None:
         self._ledger = ledger
         self._cluster = cluster
-        self._told = told
+        self._listeners = listeners
         self.holds = ledger.holds
         """Which they are, and why."""
         self.holds.begin(remembers_ends)
@@ -52,7 +56,8 @@ class HeldJobs:
         if self._cluster.heeded:
             fate = "rejected" if eligible is None else "joins the queue"
             self._cluster.remark(held.job, f"{fate}: {reason}")
-        self._told(Release(held.job, eligible, reason))
+        for listener in self._listeners:
+            listener(Release(held.job, eligible, reason))
 
     def ask_for_call(self) -> None:
         """Ask to be called when enough time will have passed since an end, if a job waits for that."""

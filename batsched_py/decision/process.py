@@ -6,6 +6,8 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from copy import deepcopy
+from functools import partial
+from heapq import heappop, heappush
 from math import inf, isnan
 from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
@@ -20,7 +22,7 @@ from batsched_py.ledger.waiting import Held, Unfit
 from batsched_py.outside.closures import Closures
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.jobs import TICK, Host, Job, JobState, to_tick
+from batsched_py.protocol.jobs import Host, Job, JobState
 from batsched_py.protocol.shown import harmless, shown, shown_name
 from batsched_py.protocol.sizes import refuse_in_messages
 from batsched_py.schedulers.base import Scheduler
@@ -33,9 +35,6 @@ if TYPE_CHECKING:
     from batsched_py.ledger.nodes import Refusal
 
 _log = logging.getLogger(__name__)
-
-#: The shortest time after which Batsim 4 calls, in seconds. Batsim 5 calls at the next whole millisecond.
-SOON = 1e-5
 
 #: Tells what is known beforehand of what comes from outside, to a machine of these hosts.
 Outlook = Callable[[Sequence[Host]], Known]
@@ -58,10 +57,6 @@ class DecisionProcess:
     happened, and :meth:`decide` gives the decisions, or :meth:`turns` leaves them to the caller. A simulator
     elsewhere sends messages, which :meth:`react` answers: then the process has a ledger of its own, which
     checks every decision before it leaves.
-
-    A simulator may tell what happens at one instant in several messages. With ``once_per_instant`` the
-    scheduler is asked when all of them have come: the process asks for a call soon after the first, and users
-    act meanwhile.
     """
 
     def __init__(
@@ -69,7 +64,6 @@ class DecisionProcess:
         scheduler: Scheduler,
         users: Sequence[User] | UsersOf = (),
         scheduling_delay: float = 0.0,
-        once_per_instant: bool = False,
         on_failure: FailureRule | None = None,
         outlook: Outlook | None = None,
         remembers_ends: bool = True,
@@ -87,16 +81,17 @@ class DecisionProcess:
         """Puts something that measures around asking the policy, when the simulation begins."""
         self.users = users
         self.scheduling_delay = scheduling_delay
-        self.once_per_instant = once_per_instant
         self.finished = False
+        self.ledger: Ledger
+        """The account of the machine and its jobs, of the simulation that has begun."""
         self._now = 0.0
-        self._asks_at: float | None = None
-        """When the scheduler is to be asked, if that has been put off."""
         self._begun = False
         self._closures: Closures | None = None
         self._opening = 0.0
         """The last end of a closure at which a call was asked for."""
         self._heard: list[Heard] = []
+        self._calls: list[float] = []
+        """When the calls are to come that were asked for in messages, the earliest first."""
         """What happened since the scheduler was last asked, in whatever form it was told."""
         self.refused: Counter[str] = Counter()
         """How many jobs could never run on a machine of nodes, by the kind of reason."""
@@ -120,11 +115,6 @@ class DecisionProcess:
             forward_profiles=self.scheduler.reads_profiles,
         )
 
-    @property
-    def ledger(self) -> Ledger:
-        """The account of the machine and its jobs, of the simulation that has begun."""
-        return self._ledger
-
     def heed(self, listener: Callable[[Remark], None]) -> None:
         """Tell a listener what the scheduler remarks on jobs, from the beginning of the simulation."""
         self._heeding.append(listener)
@@ -132,10 +122,6 @@ class DecisionProcess:
     def on_release(self, listener: Callable[[Release], None]) -> None:
         """Tell a listener what becomes of each job that was held because it waits for others."""
         self._told_of_releases.append(listener)
-
-    def _released(self, release: Release) -> None:
-        for listener in self._told_of_releases:
-            listener(release)
 
     def _remarked(self, remark: Remark) -> None:
         start = "" if remark.start is None else f", to start by {remark.start:.10g}"
@@ -148,7 +134,7 @@ class DecisionProcess:
     def join(self, begins: ev.SimulationBegins, ledger: Ledger) -> None:
         """Take part in a simulation that is about to begin, of which this is the ledger."""
         scheduler = self.scheduler
-        self._ledger = ledger
+        self.ledger = ledger
         self._acknowledges = begins.settings.acknowledge_dynamic_jobs
         hosts_of, nodes_of = allocation(scheduler, begins)
         known = NOTHING_KNOWN if self.outlook is None else self.outlook(begins.hosts)
@@ -163,7 +149,7 @@ class DecisionProcess:
             ledger.free.selection = hosts_of
         cluster = Cluster(ledger, begins.hosts, begins.settings, self._events, known)
         cluster._set(_narrows=scheduler.narrows_the_machine)
-        self._held = HeldJobs(ledger, cluster, self._released, self.remembers_ends)
+        self._held = HeldJobs(ledger, cluster, self._told_of_releases, self.remembers_ends)
         self._holds = self._held.holds
         self._more_static_jobs = bool(begins.workloads)
         if type(scheduler).estimate is not Scheduler.estimate:
@@ -193,15 +179,15 @@ class DecisionProcess:
     def job_submitted(self, job: Job, now: float) -> None:
         """A job was submitted."""
         self.cluster._go_to(now + self.scheduling_delay)
-        if not isinstance(self._ledger.submit(job), Held):
+        if not isinstance(self.ledger.submit(job), Held):
             self._heard.append((job, now))
-        if self._ledger.waiting.nb_unfit:
+        if self.ledger.waiting.nb_unfit:
             self._reject_unfit()
 
     def job_ended(self, job_id: str, state: JobState, return_code: int, now: float) -> None:
         """A job has left its hosts."""
         self.cluster._go_to(now + self.scheduling_delay)
-        ended = self._ledger.release(job_id)
+        ended = self.ledger.release(job_id)
         if ended is None:
             return
         self._heard.append((ended, state, return_code, now))
@@ -218,15 +204,15 @@ class DecisionProcess:
         """Anything else has happened."""
         if type(event) is ev.RequestedCall:
             if 0 < self._opening <= event.time:
-                self._ledger.note_change()
+                self.ledger.note_change()
             self._heard.append(event)
             return
         if isinstance(event, ev.SimulationBegins):
             raise ProtocolError("SIMULATION_BEGINS came in the middle of a simulation")
         hosts = getattr(event, "hosts", None)
-        if hosts and hosts.runs()[-1][1] >= self._ledger.nb_machines:
+        if hosts and hosts.runs()[-1][1] >= self.ledger.nb_machines:
             raise ProtocolError(f"{type(event).__name__} names hosts {hosts}, which do not all exist")
-        self._ledger.learn(event)
+        self.ledger.learn(event)
         if type(event) is ev.HostsUnavailable and self._submissions is not None:
             self._submissions.hosts_fail(event.hosts)
         self.finished = isinstance(event, ev.SimulationEnds)
@@ -236,8 +222,8 @@ class DecisionProcess:
 
     def _reject_unfit(self) -> None:
         """Reject what no state of the machine could ever run, without asking the scheduler."""
-        for unfit in list(self._ledger.waiting.all(Unfit)):
-            self.note_refusal(unfit.job, self._ledger.free.why_never(unfit.job))
+        for unfit in list(self.ledger.waiting.all(Unfit)):
+            self.note_refusal(unfit.job, self.ledger.free.why_never(unfit.job))
             self.cluster.reject(unfit.job)
 
     def note_refusal(self, job: Job, refusal: Refusal | None) -> None:
@@ -259,9 +245,9 @@ class DecisionProcess:
         if not self._held:
             return
         self._held.ask_for_call()
-        acting = self._submissions is not None and self._submissions.will_act
-        registering = not self.users and self._ledger.registry.is_open
-        if not (self._more_static_jobs or acting or registering or self._asks_at is not None):
+        acting = self._submissions is not None and self._submissions.broker.next_time != inf
+        registering = not self.users and self.ledger.registry.is_open
+        if not (self._more_static_jobs or acting or registering):
             self._held.check(given_up=bool(self.users))
 
     def decide(self, now: float) -> list[Effect]:
@@ -281,12 +267,9 @@ class DecisionProcess:
 
     def _needs_asking(self) -> bool:
         """Whether there could be something to decide now."""
-        if self._asks_at is not None:
-            return False
-        ledger = self._ledger
-        return bool(ledger.queue and ledger.free.count) or not (
-            self.scheduler.only_starts_jobs and not self.cluster.heeded
-        )
+        if self.ledger.queue and self.ledger.free.count:
+            return True
+        return self.cluster.heeded or not self.scheduler.only_starts_jobs or self.scheduler.leaves_jobs
 
     def turns(self, now: float) -> Generator[Cluster, bool | None, list[Effect]]:
         """The same, but leave each turn of the policy to the caller.
@@ -333,6 +316,17 @@ class DecisionProcess:
         except BaseException as error:
             self.fail(error, self._now)
 
+    def leaves_jobs(self) -> bool:
+        """Whether the policy leaves the jobs that wait; if so, it does that at its next turn."""
+        if self.scheduler.leaves_jobs:
+            self.schedule = partial(self._leave, self.schedule)
+        return self.scheduler.leaves_jobs
+
+    def _leave(self, usual: Ask, cluster: Cluster) -> None:
+        """Leave the jobs that wait. Where that makes users submit others, the policy decides as usual."""
+        self.schedule = usual
+        self.scheduler.leave(cluster)
+
     def fail(self, error: BaseException, now: float) -> NoReturn:
         """The policy was asked and has raised this."""
         self._now = now
@@ -347,7 +341,7 @@ class DecisionProcess:
 
         A slow scheduler does not keep users from acting: what it decides comes after what they do.
         """
-        ledger = self._ledger
+        ledger = self.ledger
         ledger.registry.next_reply()
         decisions = self._tell_users(submissions)
         while True:
@@ -376,7 +370,7 @@ class DecisionProcess:
 
     def _tell_users(self, submissions: Submissions) -> list[Effect]:
         """What was decided, after users have heard which of their jobs are started and rejected by it."""
-        decisions, hears_starts = self._take(), submissions.hears_starts
+        decisions, hears_starts = self._take(), submissions.broker.hears_starts
         for decision in decisions:
             if isinstance(decision, RejectedJob):
                 submissions.job_ended(decision.job.id, JobState.REJECTED, decision.time)
@@ -385,21 +379,19 @@ class DecisionProcess:
         return decisions
 
     def _settle(self) -> None:
-        """The policy's turn is over; what has happened before is no news any more."""
+        """The policy's turn is over; what has happened before is no news any more.
+
+        While jobs wait, a call is asked for when the next closure ends.
+        """
         if self.cluster._broken is not None:
             raise self.cluster._broken
-        if self._asks_at is None:
-            self._ledger.settle()
-            self._heard.clear()
-        if self._closures is not None and self._ledger.queue:
-            self._await_opening(self._closures)
-
-    def _await_opening(self, closures: Closures) -> None:
-        """While jobs wait, ask for a call when the next closure ends."""
-        opening = closures.next_end(self.cluster.now)
-        if self._opening < opening < inf:
-            self._opening = opening
-            self.cluster.call_at(opening)
+        self.ledger.settle()
+        self._heard.clear()
+        if self._closures is not None and self.ledger.queue:
+            opening = self._closures.next_end(self.cluster.now)
+            if self._opening < opening < inf:
+                self._opening = opening
+                self.cluster.call_at(opening)
 
     def estimate(self, job: Job) -> float:
         """How long the scheduler expects a job to run."""
@@ -425,9 +417,8 @@ class DecisionProcess:
     def blame(self, broken: RuleBroken) -> PolicyError:
         """What to raise when the policy, or a user, has broken a rule."""
         who = self._name + (" or a user" if self.users else "")
-        return PolicyError(
-            f"{who} broke a rule at time {self._now:g}: {harmless(str(broken))}{line_of(broken)}"
-        )
+        what = harmless(str(broken)) + line_of(broken)
+        return PolicyError(f"{who} broke a rule at time {self._now:g}: {what}")
 
     @property
     def _name(self) -> str:
@@ -455,18 +446,15 @@ class DecisionProcess:
             if events and not news:
                 return ev.Message(now, [])
             events = news
-        events, early = _without_early_calls(events, now)
-        if early and not events:
-            return ev.Message(now, early)
-        call = None
-        if self.once_per_instant and events:
-            events, call = self._put_off(events, now)
+        events, again = self._without_early_calls(events, now)
+        if again and not events:
+            return ev.Message(now, again)
         for event in events:
             if type(event) is ev.JobSubmitted:
                 refuse_in_messages([event.job])
                 if self._is_new(event.job.id):
                     if event.profile is not None:
-                        self._ledger.registry.learn(event.job, event.profile)
+                        self.ledger.registry.learn(event.job, event.profile)
                     self.job_submitted(event.job, now)
             elif type(event) is ev.JobCompleted:
                 self.job_ended(event.job_id, event.state, event.return_code, now)
@@ -474,52 +462,47 @@ class DecisionProcess:
                 self.happened(event)
         if self.finished:
             return ev.Message(now, [])
-        decisions = [*early, *_as_decisions(self.decide(now))]
-        if call is not None:
-            decisions.append(call)
+        decisions = [*again, *_as_decisions(self.decide(now))]
+        for decision in decisions[len(again) :]:
+            if type(decision) is ev.CallMeLater:
+                heappush(self._calls, decision.at)
         if self.scheduling_delay:
             decisions.sort(key=lambda decision: decision.time)
         return ev.Message(self.cluster.now, decisions)
 
+    def _without_early_calls(
+        self, events: list[ev.Event], now: float
+    ) -> tuple[list[ev.Event], list[ev.Event]]:
+        """The events without calls that come before their time, and the requests to make these again.
+
+        A Batsim 4 does not say which call it is. They come in the order of their times.
+        """
+        kept: list[ev.Event] = []
+        again: list[ev.Event] = []
+        for event in events:
+            if type(event) is ev.RequestedCall:
+                at = event.at or (self._calls[0] if self._calls else now)
+                if at > now:
+                    again.append(ev.CallMeLater(at, time=now))
+                    continue
+                if self._calls:
+                    heappop(self._calls)
+            kept.append(event)
+        return kept, again
+
     def _is_new(self, job_id: str) -> bool:
         """Whether a job was not known before; one that a policy registered may be announced afterwards."""
-        if self._ledger.registry.met.take(job_id):
+        if self.ledger.registry.met.take(job_id):
             return True
         if not self._acknowledges:
             raise ProtocolError(f"the simulator submits job {shown_name(job_id)} a second time")
         return False
-
-    def _put_off(self, events: list[ev.Event], now: float) -> tuple[list[ev.Event], ev.CallMeLater | None]:
-        """Ask the scheduler later, or now if the call for that has come.
-
-        Gives the events without that call, and the call to ask for at the first message of an instant.
-        """
-        if self._asks_at is None:
-            self._asks_at = to_tick(now + SOON)
-            return events, ev.CallMeLater(self._asks_at, time=now)
-        calls = [event for event in events if type(event) is ev.RequestedCall]
-        if calls and now > self._asks_at - TICK:
-            self._asks_at = None
-            events = [event for event in events if event is not calls[0]]
-        return events, None
 
     def _begin(self, events: list[ev.Event]) -> list[ev.Event]:
         if not events or not isinstance(events[0], ev.SimulationBegins):
             raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
         self.join(events[0], Ledger(events[0]))
         return events[1:]
-
-
-def _without_early_calls(events: list[ev.Event], now: float) -> tuple[list[ev.Event], list[ev.Event]]:
-    """The events without the calls that have come a little early, and what asks for these again."""
-    early: list[ev.Event] = [
-        ev.CallMeLater(event.at, time=now)
-        for event in events
-        if type(event) is ev.RequestedCall and event.at > now
-    ]
-    if not early:
-        return events, early
-    return [event for event in events if not (type(event) is ev.RequestedCall and event.at > now)], early
 
 
 def _as_event(heard: Heard) -> ev.Event:

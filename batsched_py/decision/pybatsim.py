@@ -79,10 +79,8 @@ class PyBatsimProcess:
             if not request.events or not isinstance(request.events[0], ev.SimulationBegins):
                 raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
             self._begin(request.events[0])
-        ledger = self._ledger
-        assert ledger is not None
         for event in request.events:
-            ledger.learn(event)
+            self.ledger.learn(event)
         self.finished = isinstance(request.events[-1], ev.SimulationEnds)
         said = self._codec.encode_request(request)
         try:
@@ -95,11 +93,10 @@ class PyBatsimProcess:
             ) from error
         try:
             reply = self._codec.decode_reply(answer)
-            ledger.follow(reply, request.now)
+            self.ledger.follow(reply, request.now)
         except (ProtocolError, RuleBroken) as broken:
-            raise PolicyError(
-                f"scheduler {self._name!r} broke a rule at time {request.now:g}: {broken}"
-            ) from None
+            what = f"broke a rule at time {request.now:g}: {broken}"
+            raise PolicyError(f"scheduler {self._name!r} {what}") from None
         return reply
 
     @property
@@ -114,9 +111,6 @@ class PyBatsimProcess:
     def _converse(self, request: bytes) -> bytes:
         """What the scheduler answers to a request."""
         raise NotImplementedError
-
-    def _unloadable(self, error: Exception) -> InputError:
-        return InputError(f"scheduler {self._name!r} cannot be loaded: {type(error).__name__}: {error}")
 
 
 class PyBatsim3Process(PyBatsimProcess):
@@ -137,15 +131,12 @@ class PyBatsim3Process(PyBatsimProcess):
 
     def _connect(self) -> Any:
         """PyBatsim's driver, which reads the first message at once."""
-        module = _import("batsim.batsim")
-
-        namespace = module.__dict__
-        sockets = namespace["NetworkHandler"]
-        namespace["NetworkHandler"] = lambda *_, **__: self._channel
+        module: Any = _import("batsim.batsim")
+        sockets, module.NetworkHandler = module.NetworkHandler, lambda *_, **__: self._channel
         try:
             return module.Batsim(self._scheduler, network_endpoint="", timeout=None)
         finally:
-            namespace["NetworkHandler"] = sockets
+            module.NetworkHandler = sockets
 
 
 def load_scheduler(name: str, options: Mapping[str, Any]) -> Any:
@@ -166,7 +157,11 @@ def load_scheduler(name: str, options: Mapping[str, Any]) -> Any:
     except SystemExit:
         raise InputError(f"scheduler {name!r}: {' '.join(complaint.getvalue().split())}") from None
     except Exception as error:
-        raise InputError(f"scheduler {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise _unloadable(name, error) from error
+
+
+def _unloadable(name: str, error: Exception) -> InputError:
+    return InputError(f"scheduler {name!r} cannot be loaded: {type(error).__name__}: {error}")
 
 
 def pybatsim_version() -> str:
@@ -270,7 +265,7 @@ class PyBatsim4Process(PyBatsimProcess):
         except InputError:
             raise
         except Exception as error:
-            raise self._unloadable(error) from error
+            raise _unloadable(self._name, error) from error
         return self._channel.reply
 
     def _converse(self, request: bytes) -> bytes:

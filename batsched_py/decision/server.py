@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from batsched_py.errors import InputError, PeerVanished, ProtocolError
+from batsched_py.output_files import writing_text
 from batsched_py.protocol.dialect import Codec, Dialect
-from batsched_py.protocol.dialects import BATSIM4, opens, refusal, spoken_in
+from batsched_py.protocol.dialects import BATSIM4, VERSIONS, opens, refusal, spoken_in
 from batsched_py.protocol.events import Message, SetJobMetadata, Settings, SimulationBegins, stop
 
 if TYPE_CHECKING:
@@ -125,6 +126,12 @@ class Server:
         if said is None:
             said = self._end.receive(patiently=self._keep_alive)
         self._end.hold(refusal)
+        if self._dialect is not None and opens(said) and (caller := spoken_in(said)) is not self._dialect:
+            versions = {dialect: version for version, dialect in VERSIONS.items()}
+            raise ProtocolError(
+                f"a Batsim {versions[caller]} has called, but --protocol {versions[self._dialect]} was "
+                "given; leave it out to serve both"
+            )
         codec = self._codec = (spoken_in(said) if self._dialect is None else self._dialect).codec()
         answer = codec.answer(said, needs)
         if answer is None:
@@ -138,9 +145,6 @@ class Server:
         return self._decode(codec, said)
 
 
-_HEADER = ["job_id", "metadata"]
-
-
 class NoteKeeper:
     """A decision process whose notes are kept, and written to a file when the simulation has ended.
 
@@ -149,19 +153,11 @@ class NoteKeeper:
     """
 
     def __init__(self, process: Answers, path: Path) -> None:
+        self.needs = process.needs
+        self.finished = False
         self._process = process
         self._path = path
         self._notes: dict[str, str] = {}
-
-    @property
-    def needs(self) -> Settings:
-        """What a simulator must allow."""
-        return self._process.needs
-
-    @property
-    def finished(self) -> bool:
-        """Whether the simulation has ended."""
-        return self._process.finished
 
     def react(self, request: Message) -> Message:
         """Answer one request."""
@@ -169,17 +165,15 @@ class NoteKeeper:
         for event in reply.events:
             if isinstance(event, SetJobMetadata):
                 self._notes[event.job_id] = event.metadata
+        self.finished = self._process.finished
         if self.finished:
-            write_notes(self._path, self._notes)
+            self._write_notes()
         return reply
 
-
-def write_notes(path: Path, notes: dict[str, str]) -> None:
-    """Write the notes on jobs, by their identifiers."""
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(_HEADER)
-            writer.writerows(notes.items())
-    except OSError as error:
-        raise InputError(f"cannot write the notes to {path}: {error.strerror}") from None
+    def _write_notes(self) -> None:
+        try:
+            with writing_text(self._path) as file:
+                writer = csv.writer(file, lineterminator="\n")
+                writer.writerows([("job_id", "metadata"), *self._notes.items()])
+        except OSError as error:
+            raise InputError(f"cannot write the notes to {self._path}: {error.strerror}") from None

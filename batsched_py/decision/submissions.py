@@ -22,7 +22,6 @@ from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.failures import Checkpoints, lasting, work_of
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.dependencies import without_dependencies
-from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState, to_tick
 from batsched_py.protocol.profiles import Profile
@@ -72,7 +71,7 @@ class Restarts:
     nothing ever follows, and no execution is remembered.
     """
 
-    def __init__(self, rule: FailureRule | None, requeues: bool, begins: SimulationBegins) -> None:
+    def __init__(self, rule: FailureRule | None, requeues: bool, begins: ev.SimulationBegins) -> None:
         self._rule = rule
         self._remembers = requeues or rule is not None
         self._checkpoints = None if rule is None else rule.checkpoints
@@ -104,16 +103,15 @@ class Restarts:
 
     def take(self) -> list[Failure | Submission]:
         """The jobs that are to be killed, and those that are to be submitted again, now."""
-        actions: list[Failure | Submission] = [Failure(*failed) for failed in self._failed.items()]
         again, self._again = self._again, []
-        self._failed = {}
-        return [*actions, *map(self._submission, again)]
+        failed, self._failed = self._failed, {}
+        return [*(Failure(*each) for each in failed.items()), *map(self._submission, again)]
 
     def submitted(self, submission: Submission) -> Submission:
         """What the simulator is given when a user submits a job."""
-        return (
-            self._submission(_Piece(submission, 0, 0.0, submission.note)) if self._remembers else submission
-        )
+        if not self._remembers:
+            return submission
+        return self._submission(_Piece(submission, 0, 0.0, submission.note))
 
     def kill(self, failure: Failure, running: RunningJob, now: float) -> str:
         """A job that has lost hosts is killed now: the note on this execution."""
@@ -150,10 +148,9 @@ class Restarts:
         self._killed.discard(job_id)
         resubmits = piece.is_requeued or (self._rule is not None and self._rule.resubmits)
         if was_killed and state is JobState.KILLED and resubmits and not piece.is_withdrawn:
-            self._again.append(
-                _Piece(piece.first, piece.number + 1, piece.done + piece.saved, piece.first.note)
-            )
-            return piece.first.job, f"{piece.first.job.id}#{piece.number + 1}"
+            number = piece.number + 1
+            self._again.append(_Piece(piece.first, number, piece.done + piece.saved, piece.first.note))
+            return piece.first.job, f"{piece.first.job.id}#{number}"
         self._latest.pop(piece.first.job.id, None)
         return piece.first.job, None
 
@@ -219,15 +216,12 @@ class Submissions:
     """
 
     def __init__(
-        self,
-        users: Iterable[User],
-        begins: ev.SimulationBegins,
-        ledger: Ledger,
-        restarts: Restarts,
+        self, users: Iterable[User], begins: ev.SimulationBegins, ledger: Ledger, restarts: Restarts
     ) -> None:
-        self._broker = Broker(users)
+        self.broker = Broker(users)
+        """Knows whose jobs they are, and who wants to hear of them."""
         self._restarts = restarts
-        if not (begins.settings.dynamic_jobs or self._broker.done):
+        if not (begins.settings.dynamic_jobs or self.broker.done):
             raise ProtocolError(
                 "users submit jobs while the simulation runs, and this simulator does not accept that; "
                 "start it with --enable-dynamic-jobs"
@@ -251,14 +245,9 @@ class Submissions:
             return True
         return False
 
-    @property
-    def hears_starts(self) -> bool:
-        """Whether any user wants to know when jobs start."""
-        return self._broker.hears_starts
-
     def job_started(self, running: RunningJob) -> None:
         """Tell the user whose job it is; one that is submitted again after a failure is no news."""
-        self._broker.job_started(running.job.id, running.start)
+        self.broker.job_started(running.job.id, running.start)
 
     def job_ended(self, job_id: str, state: JobState, now: float) -> bool:
         """Tell the user whose job it was, and those who wait for it; not if it is to be submitted again."""
@@ -270,7 +259,7 @@ class Submissions:
             if first.id != job_id:
                 self._ledger.holds.over(first, now, state is JobState.SUCCESS)
             job_id = first.id
-        self._broker.job_ended(job_id, state, now)
+        self.broker.job_ended(job_id, state, now)
         return True
 
     def hosts_fail(self, hosts: HostSet) -> None:
@@ -283,25 +272,16 @@ class Submissions:
             raise RuleBroken("it cannot be put back into the queue, because no user has handed it in")
         return self._restarts.requeue(running, now)
 
-    @property
-    def will_act(self) -> bool:
-        """Whether somebody will act, whatever happens."""
-        return self._broker.next_time != inf
-
     def is_due(self, now: float) -> bool:
         """Whether somebody wants to act now."""
-        return self._broker.next_time <= now or self._restarts.is_due
+        return self.broker.next_time <= now or self._restarts.is_due
 
     def actions(self, now: float) -> list[Action | Failure]:
         """What is done about failures, and what users do now."""
-        submitted = self._restarts.submitted
-        return [
-            *self._restarts.take(),
-            *(
-                submitted(action) if isinstance(action, Submission) else action
-                for action in self._broker.actions(now)
-            ),
-        ]
+        actions: list[Action | Failure] = [*self._restarts.take()]
+        for action in self.broker.actions(now):
+            actions.append(self._restarts.submitted(action) if isinstance(action, Submission) else action)
+        return actions
 
     def take(self, action: Action | Failure, now: float) -> list[Effect]:
         """What makes the simulator know something that a user does, or that a failure does.
@@ -312,7 +292,7 @@ class Submissions:
             return [self._register(action, now)]
         if isinstance(action, Failure):
             return self._fail(action, now)
-        if not self._broker.awaits(action.job_id):
+        if not self.broker.awaits(action.job_id):
             return []
         action = replace(action, job_id=self._restarts.latest(action.job_id))
         if action.note:
@@ -328,13 +308,8 @@ class Submissions:
             return []
         time = max(now, running.start)
         note = self._restarts.kill(failure, running, time)
-        return self._decide(
-            [
-                ev.SetJobMetadata(failure.job_id, note, time=now),
-                ev.KillJobs([failure.job_id], time=time),
-            ],
-            now,
-        )
+        noted = ev.SetJobMetadata(failure.job_id, note, time=now)
+        return self._decide([noted, ev.KillJobs([failure.job_id], time=time)], now)
 
     def _withdraw(self, withdrawal: Withdrawal, now: float) -> list[Effect]:
         """Take a job back. Its user hears of a rejection at once, and of a kill when it has happened.
@@ -342,14 +317,12 @@ class Submissions:
         What a slow scheduler has just decided to start can be killed when it has started, not before.
         """
         job_id = withdrawal.job_id
-        decisions: list[ev.Event] = []
-        if withdrawal.note:
-            decisions.append(ev.SetJobMetadata(job_id, withdrawal.note, time=now))
+        noted = [ev.SetJobMetadata(job_id, withdrawal.note, time=now)] if withdrawal.note else []
         self._restarts.withdrawn(job_id)
         running = self._ledger.running.get(job_id)
         if running is not None:
-            return self._decide([*decisions, ev.KillJobs([job_id], time=max(now, running.start))], now)
-        effects = self._decide([*decisions, ev.RejectJob(job_id, time=now)], now)
+            return self._decide([*noted, ev.KillJobs([job_id], time=max(now, running.start))], now)
+        effects = self._decide([*noted, ev.RejectJob(job_id, time=now)], now)
         self.job_ended(job_id, JobState.REJECTED, now)
         return effects
 
@@ -370,7 +343,12 @@ class Submissions:
         job = Job(job.id, now, job.size, walltime, profile_name, job.extra)
         is_new = profile_name not in self._known_profiles[workload]
         if is_new:
-            self._meet_profile(job, submission.profile)
+            try:
+                ledger.registry.add_profile(workload, profile_name, submission.profile)
+            except RuleBroken as broken:
+                raise RuleBroken(f"RegisterProfile: {broken}") from None
+            if settings.profile_reuse:
+                self._known_profiles[workload].add(profile_name)
         step: type[ev.Event] = ev.RegisterJob
         try:
             ledger.register(job)
@@ -382,22 +360,12 @@ class Submissions:
             self._unacknowledged.add(job.id)
         return RegisteredJob(job, now, submission.profile if is_new else None, submission.note)
 
-    def _meet_profile(self, job: Job, profile: Profile) -> None:
-        """Make known what a job does, and others like it may do."""
-        workload = job.workload
-        try:
-            self._ledger.registry.add_profile(workload, job.profile, profile)
-        except RuleBroken as broken:
-            raise RuleBroken(f"RegisterProfile: {broken}") from None
-        if self._settings.profile_reuse:
-            self._known_profiles[workload].add(job.profile)
-
     def closing(self, now: float) -> list[Effect]:
         """What to say after all that: when to be called next, or that nobody will ever submit again."""
-        if self._open and self._broker.done:
+        if self._open and self.broker.done:
             self._open = False
             return self._decide([ev.RegistrationFinished(time=now)], now)
-        call = self._broker.call_to_ask(now)
+        call = self.broker.call_to_ask(now)
         return [] if call is None else self._decide([ev.CallMeLater(call, time=now)], now)
 
     def _decide(self, decisions: Sequence[ev.Event], now: float) -> list[Effect]:

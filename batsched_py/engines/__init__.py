@@ -16,7 +16,7 @@ from msgspec import Struct
 from batsched_py import native
 from batsched_py.decision.observers import ObservedProcess
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.protocol.profiles import Delay, Profile
+from batsched_py.protocol.profiles import Delay
 from batsched_py.protocol.sizes import first_malleable, have_sizes
 from batsched_py.schedulers import wrapping
 from batsched_py.schedulers.cluster import Cluster
@@ -124,7 +124,7 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         "storage hosts": bool(platform.storages),
         "an allocator of your own": bool(process.scheduler.allocator),
         "a selection of hosts in nodes": platform.has_nodes and process.scheduler.selection != "lowest",
-        "messages that take time": setup.network is not None and setup.network.delays_messages,
+        "messages that take time": setup.tells_of_messages,
         "hosts of different speeds": platform.even_speed is None,
         "jobs of workload files beside those of users": bool(setup.workloads and process.users),
         "jobs that the scheduler registers": settings.dynamic_jobs and not process.users,
@@ -153,14 +153,9 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
 def _has_plain_profiles(workload: Workload, may_send: bool) -> bool:
     """Whether all jobs of a workload only compute or sleep."""
     return isinstance(workload.profiles, RunTimeProfiles) or all(
-        _is_simple(profile, may_send) for profile in workload.profiles.values()
+        refusal(profile, may_send) is None if type(profile) is Delay else is_plain(profile)
+        for profile in workload.profiles.values()
     )
-
-
-def _is_simple(profile: Profile, may_send: bool) -> bool:
-    if type(profile) is Delay:
-        return refusal(profile, may_send) is None
-    return is_plain(profile)
 
 
 def _is_shipped(behaviour: Behaviour) -> bool:

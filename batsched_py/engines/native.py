@@ -94,7 +94,7 @@ class NativeSimulation(Simulation):
         self.outputs = outputs
         self.machines = NativeMachines(self._engine, len(platform.hosts))
         outputs.follow(self._engine.set_write, self._refresh)
-        self._engine.set_procedures(setup.launch_time, setup.cleaning_time)
+        self._engine.set_procedures(setup.launch_time, setup.cleaning_time, setup.late_jobs_stay)
         self._trace: PajeTrace | None = None
         if outputs.schedule_trace:
             self._trace = PajeTrace([host.name for host in platform.hosts], outputs.open_schedule_trace)
@@ -112,10 +112,14 @@ class NativeSimulation(Simulation):
         """Run the whole simulation."""
         with self._begun() as cluster:
             process = self.process
-            advance, schedule, seen = self._advance, process.schedule, vars(cluster)
-            if process.scheduler.only_starts_jobs and not cluster.heeded:
+            advance, seen = self._advance, vars(cluster)
+            only_starts = process.scheduler.only_starts_jobs and not process.scheduler.leaves_jobs
+            if only_starts and not cluster.heeded:
                 self._engine.only_starts_jobs()
-            while (now := advance()) is not None:
+            while (now := advance()) is not None or self._leaves_jobs():
+                schedule = process.schedule
+                if now is None:
+                    continue
                 seen["now"] = now  # as _go_to does, without the call
                 try:
                     schedule(cluster)
@@ -127,7 +131,9 @@ class NativeSimulation(Simulation):
     def turns(self) -> Iterator[Cluster]:
         """Go through the whole simulation, but leave each turn of the policy to the caller."""
         with self._begun() as cluster:
-            while (now := self._advance()) is not None:
+            while (now := self._advance()) is not None or self._leaves_jobs():
+                if now is None:
+                    continue
                 cluster._go_to(now)
                 self.process.at(now)
                 yield cluster
@@ -184,6 +190,13 @@ class NativeSimulation(Simulation):
             self._trace.complete(self._engine.clock)
         self.outputs.complete(self.machines)
 
+    def _leaves_jobs(self) -> bool:
+        """Whether the policy has one more turn, to leave the jobs that wait although nothing will happen."""
+        if not (self._engine.left_waiting()[0] and self.process.leaves_jobs()):
+            return False
+        self._engine.ask_again()
+        return True
+
     def _why_stuck(self) -> str | None:
         count, first = self._engine.left_waiting()
         if count:
@@ -201,7 +214,7 @@ class NativeSimulation(Simulation):
     def _add_jobs(self) -> None:
         engine, users = self._engine, self.process.users
         for workload in self._setup.workloads:
-            if isinstance(workload.jobs, NativeJobs):
+            if isinstance(workload.jobs, NativeJobs) and workload.jobs.has_usual_ties:
                 engine.add_log(workload.jobs.log)
             else:
                 engine.add_jobs(as_jobs(workload.jobs).in_submission_order(), dict(workload.profiles))
@@ -215,7 +228,7 @@ class NativeSimulation(Simulation):
 
     def _add_users(self, behaviour: Behaviour, workload: Workload) -> None:
         """Let the library have the users if it knows such ones, else call those of Python."""
-        known = behaviour.native_users()
+        known = behaviour.native_users() if as_jobs(workload.jobs).has_usual_ties else None
         log = None if known is None else self._as_log(workload)
         if known is None or log is None or (known[0] == "think-time" and log.has_jobs_without_user()):
             self._add_python_users(behaviour.users(workload))
@@ -251,10 +264,13 @@ class NativeSimulation(Simulation):
         """Whether a job of a workload file is yet to be submitted."""
         ranks = {workload.name: rank for rank, workload in enumerate(self._setup.workloads)}
 
-        def turn(name: str) -> tuple[float, int, str] | None:
+        def turn(name: str) -> tuple[float, int, Any] | None:
             rank = ranks.get(name.partition("!")[0])
-            job = None if rank is None else as_jobs(self._setup.workloads[rank].jobs).find(name)
-            return None if job is None or rank is None else (job.submission_time, rank, name)
+            if rank is None:
+                return None
+            jobs = as_jobs(self._setup.workloads[rank].jobs)
+            job = jobs.find(name)
+            return None if job is None else (job.submission_time, rank, jobs.tie(job))
 
         asked, last = turn(job_id), self._engine.last_submitted
         submitted = None if last is None else turn(last)

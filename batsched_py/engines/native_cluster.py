@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger import rules
-from batsched_py.ledger.kinds import check_function, check_job, lowest, ranking
+from batsched_py.ledger.kinds import check_function, check_job, float_scores, lowest, ranking
 from batsched_py.ledger.ledger import DECISIONS, Effect, RejectedJob, describe
 from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
 from batsched_py.ledger.queue import Condition
@@ -44,6 +44,10 @@ class _Rigid(HostResizing):
     def fits(self, job: Job) -> bool:
         """Whether a waiting job fits now."""
         return self._cluster.fits(job)
+
+
+#: So many orders of the queue may be asked for inside each other.
+_MOST_ORDERS = 50
 
 
 class Cluster(cluster.Cluster):
@@ -81,6 +85,7 @@ class Cluster(cluster.Cluster):
             heeded=False,
             outside=NOTHING_KNOWN,
             _broken=None,
+            _nb_orders=0,
             _node_machine=nodes,
             _engine=engine,
             _setup=setup,
@@ -91,7 +96,7 @@ class Cluster(cluster.Cluster):
             _start_listeners=[],
             _resize_listeners=[],
         )
-        engine.set_cluster(self, self._start_otherwise, self._rank)
+        engine.set_cluster(self, self._start_otherwise, self._rank, self._scores)
 
     # --- what a policy sees ----------------------------------------------------------------------
 
@@ -181,12 +186,33 @@ class Cluster(cluster.Cluster):
         """The places of waiting jobs in an order, by default that of the queue; the first only, or all."""
         order = order or self.order
         assert order is not None
-        scores = order(waiting, self.now)
-        self._engine.check_current(waiting)
+        scores = self._ordered(order, waiting)
         if head_only:
             return [lowest(scores, len(waiting))]
         places: list[int] = ranking(scores, len(waiting)).tolist()
         return places
+
+    def _scores(self, waiting: Any) -> Any:
+        """The scores of waiting jobs in the order of the queue."""
+        assert self.order is not None
+        return float_scores(self._ordered(self.order, waiting), len(waiting))
+
+    def _ordered(self, order: Order, waiting: Any) -> Any:
+        """What an order says of waiting jobs.
+
+        One that asks for itself goes through the library again and again, whose stack may be full long before
+        Python counts too many calls: that depends on a limit that any package may raise.
+        """
+        seen = vars(self)
+        if seen["_nb_orders"] >= _MOST_ORDERS:
+            raise RecursionError("an order of the queue asks for the order of the queue")
+        seen["_nb_orders"] += 1
+        try:
+            scores = order(waiting, self.now)
+        finally:
+            seen["_nb_orders"] -= 1
+        self._engine.check_current(waiting)
+        return scores
 
     # --- what a policy says ----------------------------------------------------------------------
 
@@ -194,7 +220,7 @@ class Cluster(cluster.Cluster):
         if order is not None:
             check_function(order)
         self._set(order=order)
-        self._engine.order_queue(order is not None)
+        self._engine.order_queue(order is not None, getattr(order, "fixed", False) is True)
 
     def on_end(self, listener: Callable[[RunningJob], None]) -> None:
         check_function(listener)
@@ -216,6 +242,20 @@ class Cluster(cluster.Cluster):
         if self._start_listeners:
             self._tell_start(running)
         return running
+
+    def start_from_head(self) -> Job | None:
+        if self._start_listeners or self._selection is not None:
+            return super().start_from_head()
+        head: Job | None = self._engine.start_from_head()
+        return head
+
+    def start_fitting(
+        self, order: Order | None = None, only_new: bool = False, beside: Reservation | None = None
+    ) -> None:
+        if self._start_listeners or self._selection is not None:
+            super().start_fitting(order, only_new, beside)
+        else:
+            self._engine.start_fitting(order, only_new, beside)
 
     def expect(self, job: Job, run_time: float) -> None:
         run_time = self._check_expected(job, run_time)

@@ -34,7 +34,7 @@ class NativeNodes:
         for number, nodes in enumerate(machine.switches):
             for node in nodes.tolist():
                 switch_of[node] = number
-        engine.set_nodes(
+        self._nodes = engine.set_nodes(
             len(machine.resources),
             machine.has.T.ravel().tolist(),
             list(machine.licences.values()),
@@ -68,7 +68,7 @@ class NativeNodes:
 
     def _add(self, request: Request) -> int:
         demand = demand_of(request, self._machine)
-        number: int = self._engine.add_demand(
+        number: int = self._nodes.add(
             request.tasks,
             request.cores,
             request.least_nodes,

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Iterator
+from functools import partial
 from heapq import heappop
 
 from batsched_py.decision.process import DecisionProcess
@@ -43,17 +44,8 @@ _SUCCESS = JobState.SUCCESS
 _REGISTRATIONS = frozenset({ev.RegisterProfile, ev.RegisterJob, ev.RegistrationFinished})
 
 #: The decisions of which Batsim counts the members.
-_EXACT = frozenset(
-    {
-        ev.ExecuteJob,
-        ev.RejectJob,
-        ev.KillJobs,
-        ev.CallMeLater,
-        ev.SetHostsState,
-        ev.SetJobMetadata,
-        ev.QueryEnergy,
-    }
-)
+_EXACT = {ev.ExecuteJob, ev.RejectJob, ev.KillJobs, ev.CallMeLater}
+_EXACT |= {ev.SetHostsState, ev.SetJobMetadata, ev.QueryEnergy}
 
 
 class Batsim:
@@ -68,23 +60,13 @@ class Batsim:
     def __init__(self, setup: Setup, outputs: Outputs | None = None) -> None:
         self.outputs = Outputs(None) if outputs is None else outputs
         self._settings = setup.settings
-        self._world = World(setup, self.outputs)
-        self.machines = self._world.machines
-        self.ledger = self._world.ledger
-        self._agenda = self._world.agenda
+        self.world = World(setup, self.outputs)
+        self.machines = self.world.machines
+        self.ledger = self.world.ledger
+        self._agenda = self.world.agenda
         self._decisions: deque[ev.Event] = deque()
         self._reply_now = 0.0
         self._ended = False
-
-    @property
-    def now(self) -> float:
-        """The time that the simulation has come to."""
-        return self._agenda.now
-
-    @property
-    def drawn_joules(self) -> float:
-        """What all hosts have drawn so far; nothing where energy is not accounted for."""
-        return self._world.drawn_joules
 
     # --- the loop --------------------------------------------------------------------------------
 
@@ -93,16 +75,16 @@ class Batsim:
 
         This stops whenever it is the policy's turn, when all of the instant has happened and was told.
         """
-        world, agenda = self._world, self._agenda
+        world, agenda = self.world, self._agenda
         world.listener = process
         world.begin()
         process.join(world.begins, world.ledger)
         effects = yield from process.turns(0.0)
         self._happen_at_the_beginning()
         self._carry_out(effects)
-        while (now := self._next_instant()) is not None:
-            effects = yield from process.turns(now)
-            if effects or now > agenda.clock:
+        while (now := self._next_instant()) is not None or self._leaves_jobs(process):
+            effects = yield from process.turns(agenda.now if now is None else now)
+            if effects or agenda.now > agenda.clock or world.courier is not None:
                 self._carry_out(effects)
         self._check_end()
         process.happened(ev.SimulationEnds(time=agenda.now))
@@ -120,7 +102,7 @@ class Batsim:
         no message is on its way to the master, and the decision process does not think any more. Plain jobs
         end right here: see :class:`~batsched_py.simulator.execution.PlainJobs`.
         """
-        world, agenda = self._world, self._agenda
+        world, agenda = self.world, self._agenda
         heap, end_plain = agenda.heap, world.end_plain
         while heap or world.news:
             clock = agenda.clock
@@ -132,6 +114,8 @@ class Batsim:
             ):
                 world.told()
                 return agenda.now
+            if world.courier is not None and heap[0][0] != clock:
+                agenda.draw_near(world.unnoticed)
             time, _, _, action, argument = heappop(heap)
             if agenda.cancelled:
                 agenda.drop_cancelled()
@@ -147,36 +131,52 @@ class Batsim:
     def _carry_out(self, effects: list[Effect]) -> None:
         """Carry decisions out, now or when the time has come that was told as now."""
         agenda = self._agenda
-        if not self._world.news:
+        if not self.world.news:
             agenda.give_notices()
         if agenda.now > agenda.clock:
-            self._world.ready = False
+            self.world.ready = False
             agenda.at(agenda.now, self._carry_out_late, effects)
         else:
-            self._carry_out_now(effects)
+            self._carry_out_late(effects)
 
     def _carry_out_late(self, effects: list[Effect]) -> None:
-        self._carry_out_now(effects)
-        self._world.ready = True
+        if self.world.courier is not None:
+            self.world.ready = False
+            self._carry_out_by_messages(deque(effects))
+        else:
+            self._carry_out_now(effects)
+            self.world.ready = True
+
+    def _carry_out_by_messages(self, effects: deque[Effect]) -> None:
+        """As in Batsim, the master tells itself of each decision, and at last that it is ready again."""
+        if effects:
+            apply = partial(self.world.apply, effects.popleft())
+            self.world.carry_out(apply, partial(self._carry_out_by_messages, effects))
+        else:
+            self.world.carry_out(self._be_ready)
 
     def _carry_out_now(self, effects: list[Effect]) -> None:
-        apply, start_plain = self._world.apply, self._world.runner.plain.start
+        apply, start_plain = self.world.apply, self.world.runner.plain.start
         for effect in effects:
             if not (type(effect) is RunningJob and start_plain(effect)):
                 apply(effect)
 
+    def _leaves_jobs(self, process: DecisionProcess) -> bool:
+        """Whether the policy has one more turn, to leave the jobs that wait although nothing will happen."""
+        return bool(self.ledger.queue) and process.leaves_jobs()
+
     def _check_end(self) -> None:
-        if (fault := self._world.why_stuck()) is not None:
+        if (fault := self.world.why_stuck()) is not None:
             raise Deadlock(f"deadlock at {self._agenda.clock:f}: nothing else will happen, yet {fault}")
 
     # --- by messages -----------------------------------------------------------------------------
 
     def begin(self) -> ev.Message:
         """What is said first."""
-        self._world.speak_in_messages()
-        self._world.begin()
+        self.world.speak_in_messages()
+        self.world.begin()
         self._happen_at_the_beginning()
-        return ev.Message(0.0, [self._world.begins])
+        return ev.Message(0.0, [self.world.begins])
 
     def advance(self, reply: ev.Message) -> ev.Message | None:
         """Apply a reply; what is said next, or nothing when the simulation is over."""
@@ -185,28 +185,30 @@ class Batsim:
                 raise RuleBroken(
                     f"{name_of(reply.events[0])} came in the reply to SIMULATION_ENDS, when all is over"
                 )
-            self._world.end()
+            self.world.end()
             return None
-        if reply.events or reply.now > self._agenda.clock:
-            if not self._world.news:
+        if reply.events or reply.now > self._agenda.clock or self.world.courier is not None:
+            if not self.world.news:
                 self._agenda.give_notices()
             self._read(reply)
-            self._world.ready = False
+            self.world.ready = False
             self._go_on_deciding(None)
-        return self._next_request()
+        if (now := self._next_instant()) is not None:
+            return self.world.messenger.message(now)
+        self._check_end()
+        self._ended = True
+        return ev.Message(self._agenda.now, [ev.SimulationEnds(time=self._agenda.now)])
 
     def _read(self, reply: ev.Message) -> None:
         self.ledger.registry.next_reply()
         for decision in reply.events:
+            fault = ""
             if decision.time > reply.now:
-                raise RuleBroken(
-                    f"{name_of(decision)} at {decision.time:f} lies after its message's `now` {reply.now:f}"
-                )
-            if decision.extra and type(decision) in _EXACT:
-                members = ", ".join(decision.extra)
-                raise RuleBroken(
-                    f"{name_of(decision)} at {decision.time:f}: it may not have the members {members}"
-                )
+                fault = f" lies after its message's `now` {reply.now:f}"
+            elif decision.extra and type(decision) in _EXACT:
+                fault = f": it may not have the members {', '.join(decision.extra)}"
+            if fault:
+                raise RuleBroken(f"{name_of(decision)} at {decision.time:f}{fault}")
             if type(decision) in _REGISTRATIONS:
                 if type(decision) is ev.RegisterJob:
                     decision.job = as_told(decision.job)
@@ -214,46 +216,51 @@ class Batsim:
         self._decisions.extend(reply.events)
         self._reply_now = reply.now
 
-    def _go_on_deciding(self, _: None) -> None:
+    def _go_on_deciding(self, _: None = None) -> None:
         """Carry decisions out in order, each at its time; then the decision process is ready again."""
-        decisions, agenda = self._decisions, self._agenda
+        decisions, agenda, world = self._decisions, self._agenda, self.world
         while decisions:
             decision = decisions[0]
             if decision.time > agenda.clock:
                 agenda.at(decision.time, self._go_on_deciding)
                 return
             decisions.popleft()
-            if type(decision) not in _REGISTRATIONS:
-                self._decide(decision)
-            elif type(decision) is ev.RegisterJob and self._settings.acknowledge_dynamic_jobs:
-                self._world.acknowledge(decision.job)
+            if world.courier is not None:
+                world.carry_out(partial(self._carry_out_decision, decision), self._go_on_deciding)
+                return
+            self._carry_out_decision(decision)
         if self._reply_now > agenda.clock:
-            agenda.at(self._reply_now, self._be_ready)
+            agenda.at(self._reply_now, self._go_on_deciding)
         else:
-            self._world.ready = True
+            world.carry_out(self._be_ready)
+
+    def _carry_out_decision(self, decision: ev.Event) -> None:
+        if type(decision) not in _REGISTRATIONS:
+            self._decide(decision)
+        elif type(decision) is ev.RegisterJob and self._settings.acknowledge_dynamic_jobs:
+            self.world.acknowledge(decision.job)
 
     def _decide(self, decision: ev.Event) -> None:
         """Take a decision down, and carry it out."""
         try:
-            self._world.apply(self.ledger.decide(decision, self._agenda.clock))
+            self.world.apply(self.ledger.decide(decision, self._agenda.clock))
         except RuleBroken as broken:
             raise RuleBroken(f"{name_of(decision)} at {decision.time:f}: {broken}") from None
 
-    def _be_ready(self, _: None) -> None:
-        self._world.ready = True
-
-    def _next_request(self) -> ev.Message:
-        now = self._next_instant()
-        if now is not None:
-            return self._world.messenger.message(now)
-        self._check_end()
-        self._ended = True
-        return ev.Message(self._agenda.now, [ev.SimulationEnds(time=self._agenda.now)])
+    def _be_ready(self, _: None = None) -> None:
+        self.world.ready = True
 
 
 def name_of(decision: ev.Event) -> str:
-    """How a decision is called."""
-    return decision.type if isinstance(decision, ev.Unknown) else type(decision).__name__
+    """How a decision is called, and the job that it is about.
+
+    >>> name_of(ev.RejectJob("w0!7"))
+    'RejectJob w0!7'
+    """
+    if isinstance(decision, ev.Unknown):
+        return decision.type
+    job_id = decision.job.id if isinstance(decision, ev.RegisterJob) else getattr(decision, "job_id", "")
+    return f"{type(decision).__name__} {job_id}".rstrip()
 
 
 def simulate(batsim: Batsim, process: Decides) -> Results:
@@ -304,13 +311,13 @@ class PythonSimulation(Simulation):
 
     def situation(self) -> Situation:
         """How things stand."""
-        ledger, now = self._batsim.ledger, self._batsim.now
+        ledger, now = self._batsim.ledger, self._batsim.world.agenda.now
         return Situation(now, len(ledger.queue), len(ledger.running), ledger.free.resources())
 
     @property
     def drawn_joules(self) -> float:
         """What all hosts have drawn so far; nothing where energy is not accounted for."""
-        return self._batsim.drawn_joules
+        return self._batsim.world.drawn_joules
 
     def run(self) -> Results:
         """Run the whole simulation."""

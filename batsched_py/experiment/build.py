@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from batsched_py.decision.observers import (
-    DATA,
-    DECISIONS_HEADER,
-    MONITORS,
-    AdditionalData,
-    Monitor,
-    ObservedProcess,
-    measuring,
-)
+from batsched_py.decision import observers
 from batsched_py.decision.process import DecisionProcess, Outlook
 from batsched_py.decision.submissions import FailureRule
 from batsched_py.errors import InputError
@@ -43,7 +35,7 @@ from batsched_py.simulator.setup import Setup
 from batsched_py.users import USERS, Behaviour, UsersOf
 from batsched_py.users.rigid import Cancelling
 from batsched_py.workload.dependencies import have_dependencies
-from batsched_py.workload.model import Workload, as_jobs
+from batsched_py.workload.model import Workload, as_jobs, number_of
 from batsched_py.workload.read import read_workload
 
 if TYPE_CHECKING:
@@ -52,9 +44,6 @@ if TYPE_CHECKING:
     from batsched_py.outside.failures import Outage
     from batsched_py.workload.requests import NodeWords
     from batsched_py.workload.swf.log import SwfLog
-
-
-DAY = 86400.0
 
 
 def with_failure_rule(experiment: Experiment) -> Experiment:
@@ -68,17 +57,13 @@ def with_failure_rule(experiment: Experiment) -> Experiment:
 
 def failure_rule(restarting: OnFailure) -> FailureRule | None:
     """What becomes of jobs on hosts that fail."""
-    match restarting.on_failure:
-        case None:
-            return None
-        case "kill":
-            return FailureRule(resubmits=False)
-        case "resubmit":
-            return FailureRule()
-        case "checkpoint":
-            return FailureRule(
-                checkpoints=Checkpoints(restarting.checkpoint_interval, restarting.checkpoint_overhead)
-            )
+    if restarting.on_failure is None:
+        return None
+    saves = Checkpoints(restarting.checkpoint_interval, restarting.checkpoint_overhead)
+    return FailureRule(
+        resubmits=restarting.on_failure != "kill",
+        checkpoints=saves if restarting.on_failure == "checkpoint" else None,
+    )
 
 
 def failures_of(failing: Failures, platform: Platform, workloads: Sequence[Workload]) -> list[Outage]:
@@ -107,19 +92,20 @@ def failures_of(failing: Failures, platform: Platform, workloads: Sequence[Workl
     until = failing.failures_until
     if until is None:
         submissions = [as_jobs(workload.jobs).submission_times for workload in workloads]
-        until = max(2 * max((float(times.max()) for times in submissions if len(times)), default=0.0), DAY)
+        last = max((float(times.max()) for times in submissions if len(times)), default=0.0)
+        until = max(2 * last, 86400.0)
     return law.outages(units, until)
 
 
 def outlook_of(files: OutsideFiles) -> Outlook | None:
     """What tells it to a machine, if anything is said; the files are read when the hosts are known."""
-    if files.closures is None and not any(_curve_files(files).values()):
+    known = read_curves(files)
+    if files.closures is None and known is NOTHING_KNOWN:
         if files.outside_period is not None:
             raise InputError(
                 "--outside-period is for --price, --carbon, --temperature and --power-cap; give one of them"
             )
         return None
-    known = read_curves(files)
 
     def outlook(hosts: Sequence[Host]) -> Known:
         if files.closures is None:
@@ -134,16 +120,11 @@ def outlook_of(files: OutsideFiles) -> Outlook | None:
 
 def read_curves(files: OutsideFiles) -> Known:
     """What the files say of prices, carbon, temperature and the power that may be drawn."""
+    named = {name: getattr(files, name) for name in CURVES}
     curves: dict[str, Any] = {
-        name: read_curve(file, files.outside_period)
-        for name, file in _curve_files(files).items()
-        if file is not None
+        name: read_curve(file, files.outside_period) for name, file in named.items() if file is not None
     }
     return Known(**curves) if curves else NOTHING_KNOWN
-
-
-def _curve_files(files: OutsideFiles) -> dict[str, str | None]:
-    return {name: getattr(files, name) for name in CURVES}
 
 
 class Given(Struct, frozen=True):
@@ -151,8 +132,8 @@ class Given(Struct, frozen=True):
 
     policy: Scheduler | None = None
     behaviour: Behaviour | None = None
-    monitors: tuple[Monitor, ...] = ()
-    data: tuple[AdditionalData, ...] = ()
+    monitors: tuple[observers.Monitor, ...] = ()
+    data: tuple[observers.AdditionalData, ...] = ()
 
 
 #: The largest share of jobs that may be larger than the machine without anybody saying so.
@@ -178,11 +159,7 @@ def build(
     platform = read_machine(experiment.scenario.machine, workloads)
     check_sizes(workloads, platform, experiment.scenario.machine.reject_larger)
     experiment = with_failure_rule(experiment)
-    restarting = experiment.actors.restarting
-    if experiment.actors.users is None and (
-        _has_cancelled(workloads) or restarting.on_failure or _requeues(experiment.actors.scheduler, given)
-    ):
-        experiment = replace(experiment, actors=replace(experiment.actors, users=Choice("rigid")))
+    experiment = replace(experiment, actors=with_users(experiment.actors, workloads, given))
     process = new_process(experiment.actors, workloads, given)
     if experiment.remarks and not isinstance(process, DecisionProcess):
         raise InputError("a scheduler of PyBatsim cannot leave remarks; leave out --remarks")
@@ -203,10 +180,22 @@ def build(
             raise InputError("a scheduler of PyBatsim does not know jobs that wait for others")
         process.on_release(holds.release_writer(outputs.open("held", holds.RELEASES_HEADER)))
     if experiment.decisions and isinstance(process, DecisionProcess):
-        process.meter = partial(measuring, outputs.open("decisions", DECISIONS_HEADER))
-    if isinstance(process, ObservedProcess):
+        process.meter = partial(observers.measuring, outputs.open("decisions", observers.DECISIONS_HEADER))
+    if isinstance(process, observers.ObservedProcess):
         process.record(outputs.open)
     return setup, process, outputs
+
+
+def with_users(actors: Actors, workloads: Sequence[Workload], given: Given = NOTHING_GIVEN) -> Actors:
+    """The same, but with users who submit jobs as recorded where only users can do what is asked for.
+
+    That is to withdraw jobs, and to submit jobs again that failed or were put back into the queue.
+    """
+    if actors.users is None and (
+        _has_cancelled(workloads) or actors.restarting.on_failure or _requeues(actors.scheduler, given)
+    ):
+        return replace(actors, users=Choice("rigid"))
+    return actors
 
 
 def _write_absences(
@@ -236,25 +225,20 @@ def new_process(
     actors: Actors,
     workloads: Sequence[Workload] = (),
     given: Given = NOTHING_GIVEN,
-    once_per_instant: bool = False,
 ) -> DecisionProcess | PyBatsimProcess:
     """The decision process; if it has users, they submit the jobs of the workloads."""
     scheduler = actors.scheduler
     if given.policy is None and scheduler.name.startswith(PYBATSIM):
-        if actors.restarting.on_failure is not None:
-            raise InputError(
-                "a scheduler of PyBatsim kills and restarts jobs itself; leave out --failures, --on-failure"
-            )
-        if outlook_of(actors.outside) is not None:
-            raise InputError(
-                "a scheduler of PyBatsim knows nothing of closures, prices, carbon or temperature"
-            )
-        if actors.monitors or actors.outside.data or given != NOTHING_GIVEN:
-            raise InputError("a scheduler of PyBatsim decides without monitors and additional data")
-        if actors.users is not None or actors.scheduling_delay:
-            raise InputError("a scheduler of PyBatsim decides without users and without a scheduling delay")
-        if once_per_instant:
-            raise InputError("a scheduler of PyBatsim decides at each message; leave out --once-per-instant")
+        rule, observing = actors.restarting.on_failure, actors.monitors or actors.outside.data
+        refused = {
+            "kills and restarts jobs itself; leave out --failures, --on-failure": rule,
+            "knows nothing of closures, prices, carbon or temperature": outlook_of(actors.outside),
+            "decides without monitors and additional data": observing or given != NOTHING_GIVEN,
+            "decides without users and without a scheduling delay": actors.users or actors.scheduling_delay,
+        }
+        for reason, is_asked in refused.items():
+            if is_asked:
+                raise InputError(f"a scheduler of PyBatsim {reason}")
         return _new_pybatsim(scheduler)
     policy = given.policy or SCHEDULERS.create(scheduler.name, scheduler.options)
     users: UsersOf | tuple[()] = ()
@@ -271,7 +255,6 @@ def new_process(
         policy,
         users,
         actors.scheduling_delay,
-        once_per_instant,
         failure_rule(actors.restarting),
         outlook_of(actors.outside),
         remembers_ends=not workloads or given != NOTHING_GIVEN or _have_dependencies(workloads),
@@ -282,9 +265,9 @@ def observed(actors: Actors, given: Given, *arguments: Any, **options: Any) -> D
     """A decision process, with the monitors and the additional data if there are any."""
     if not (actors.monitors or actors.outside.data or given.monitors or given.data):
         return DecisionProcess(*arguments, **options)
-    monitors = [*(MONITORS.create(name, {}) for name in actors.monitors), *given.monitors]
-    data = [*(DATA.create(name, {}) for name in actors.outside.data), *given.data]
-    return ObservedProcess(*arguments, monitors=monitors, data=data, **options)
+    monitors = [*(observers.MONITORS.create(name, {}) for name in actors.monitors), *given.monitors]
+    data = [*(observers.DATA.create(name, {}) for name in actors.outside.data), *given.data]
+    return observers.ObservedProcess(*arguments, monitors=monitors, data=data, **options)
 
 
 def _requeues(scheduler: Choice, given: Given) -> bool:
@@ -311,13 +294,11 @@ def check_withdrawals(workloads: Sequence[Workload]) -> None:
 
 def _new_pybatsim(scheduler: Choice) -> PyBatsimProcess:
     """A scheduler of the PyBatsim that is installed: version 4 is a package called ``pybatsim``."""
-    if find_spec("pybatsim") is not None:
-        from batsched_py.decision.pybatsim import PyBatsim4Process
+    from batsched_py.decision import pybatsim
 
-        return PyBatsim4Process(scheduler.name, scheduler.options)
-    from batsched_py.decision.pybatsim import PyBatsim3Process
-
-    return PyBatsim3Process(scheduler.name, scheduler.options)
+    is_new = find_spec("pybatsim") is not None
+    kind = pybatsim.PyBatsim4Process if is_new else pybatsim.PyBatsim3Process
+    return kind(scheduler.name, scheduler.options)
 
 
 def new_setup(
@@ -341,26 +322,23 @@ def new_setup(
         )
     if settings.profile_reuse and not settings.dynamic_jobs:
         raise InputError("--enable-profile-reuse makes sense with --enable-dynamic-jobs only")
+    events = _read_events(scenario, generic_events)
+    outages = failures_of(scenario.failing, platform, workloads if failing_for is None else failing_for)
+    if outages:
+        from batsched_py.outside.failures import as_events
+
+        events.append(as_events(outages))
     return Setup(
         platform,
         workloads,
         settings,
         ignore_communication=scenario.ignore_communication,
         energy=scenario.energy,
-        events=_read_events(scenario, generic_events)
-        + _failures(scenario, platform, workloads if failing_for is None else failing_for),
+        events=events,
         launch_time=scenario.launch_time,
         cleaning_time=scenario.cleaning_time,
+        late_jobs_stay=scenario.workloads.walltime == "estimate",
     )
-
-
-def _failures(scenario: Scenario, platform: Platform, workloads: Sequence[Workload]) -> list[list[Event]]:
-    outages = failures_of(scenario.failing, platform, workloads)
-    if not outages:
-        return []
-    from batsched_py.outside.failures import as_events
-
-    return [as_events(outages)]
 
 
 def _read_events(scenario: Scenario, generic: bool) -> list[list[Event]]:
@@ -403,6 +381,7 @@ def read_workloads(
     if workloads.walltime != "max" and workloads.walltime_factor != Workloads().walltime_factor:
         raise InputError("--walltime-factor is for --walltime max; give both, or none of them")
     rule = workloads.walltime_factor, workloads.walltime, workloads.cancelled
+    sizes = workloads.processors
     options = pairs_in(workloads.input_options, "-i")
     further = words, workloads.preceding, workloads.attributes
     read = []
@@ -410,10 +389,21 @@ def read_workloads(
         if logs and number in logs:
             from batsched_py.workload.swf.workload import swf_to_workload
 
-            read.append(swf_to_workload(logs[number], f"w{number}", *rule, *further))
+            read.append(swf_to_workload(logs[number], f"w{number}", *rule, *further, sizes))
         else:
-            read.append(read_workload(file, f"w{number}", *rule, options, *further, workloads.log_kind))
+            kind = workloads.log_kind
+            read.append(read_workload(file, f"w{number}", *rule, options, *further, kind, sizes))
+    if workloads.ties == "numbers":
+        for workload in read:
+            workload.jobs = jobs = as_jobs(workload.jobs)
+            jobs.tie = number_of
     return read
+
+
+def read_inputs(scenario: Scenario) -> tuple[list[Workload], Platform]:
+    """The workloads of a scenario and the machine on which they are to run."""
+    workloads = read_workloads(scenario.workloads, words=words_of(scenario.machine))
+    return workloads, read_machine(scenario.machine, workloads)
 
 
 def read_machine(machine: Machine, workloads: Sequence[Workload]) -> Platform:
@@ -433,7 +423,12 @@ def read_machine(machine: Machine, workloads: Sequence[Workload]) -> Platform:
                 raise InputError(f"{machine.file}: roles and --mmax are for platforms of SimGrid only")
             return reader(machine.file)
         return read_platform(machine.file, machine.master_host, roles, limit)
-    hosts = _recorded_size(workloads) if machine.hosts is None else machine.hosts
+    hosts = machine.hosts
+    if hosts is None:
+        sizes = [workload.nb_hosts for workload in workloads if workload.nb_hosts is not None]
+        if not sizes:
+            raise InputError("no workload says how large its machine was; give --hosts N or -p PLATFORM.xml")
+        hosts = max(sizes)
     speed = 1.0 if machine.speed is None else machine.speed
     return Platform.homogeneous(min(hosts, limit or hosts), speed, _simple_network(machine))
 
@@ -453,6 +448,7 @@ def words_of(machine: Machine) -> NodeWords | None:
         frozenset(name for node in nodes for name in node.resources),
         frozenset(name for node in nodes for name in node.partitions),
         frozenset(name for node in nodes for name in node.features),
+        as_accasim=machine.file.endswith((".config", ".json")),
     )
 
 
@@ -487,13 +483,6 @@ def check_sizes(workloads: Sequence[Workload], platform: Platform, reject_larger
     if larger > max(FEW_LARGER, MOST_LARGER * nb_jobs) and not reject_larger:
         raise InputError(f"{what}. {advice}, or --reject-larger to have them rejected")
     _log.warning("%s; they are rejected", what)
-
-
-def _recorded_size(workloads: Sequence[Workload]) -> int:
-    sizes = [workload.nb_hosts for workload in workloads if workload.nb_hosts is not None]
-    if not sizes:
-        raise InputError("no workload says how large its machine was; give --hosts N or -p PLATFORM.xml")
-    return max(sizes)
 
 
 def _limit(mmax: int, workloads: Sequence[Workload]) -> int:

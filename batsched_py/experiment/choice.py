@@ -12,7 +12,8 @@ from batsched_py.settings import Rename
 class Choice(Struct, frozen=True):
     """A scheduler or a behaviour of users: its name, and its options as the command line gives them.
 
-    An option whose name ends in ``file`` names a file, one whose value is like ``file.py:Class`` names code.
+    An option whose name ends in ``file``, or whose value ends in ``.json``, names a file; one whose value is
+    like ``file.py:Class`` names code.
     """
 
     name: str
@@ -97,7 +98,7 @@ def _names_code(value: str) -> bool:
 
 
 def _names_a_file(option: str, value: str) -> bool:
-    return option.endswith("file") and bool(value)
+    return bool(value) and (option.endswith("file") or value.endswith(".json"))
 
 
 def _text(value: object) -> str:

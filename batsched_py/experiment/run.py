@@ -6,6 +6,7 @@ import gc
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,7 +17,7 @@ from batsched_py.experiment.build import NOTHING_GIVEN, Given, build
 from batsched_py.experiment.choice import Choice
 from batsched_py.experiment.value import Experiment
 from batsched_py.settings import Setting, settings_of, values_of
-from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
+from batsched_py.simulator.outputs import NewFile, OutputFile
 from batsched_py.workload.model import Workload
 
 if TYPE_CHECKING:
@@ -45,29 +46,23 @@ def run_experiment(
     """Run an experiment on workloads that were read; the files will be ``PREFIX_jobs.csv`` and so on.
 
     ``watched`` goes through the simulation, by the Python engine, in place of the usual loop. ``meanwhile``
-    gets the simulation, and is entered while it runs.
+    gets the simulation, and is entered while it runs. If it fails, or cannot even begin, its files are gone.
     """
     setup, process, outputs = build(experiment, workloads, prefix, new_file, given)
-    with _complete_or_removed(outputs):
+    try:
         if watched is None:
             simulation = new_simulation(setup, process, outputs)
-            with _rare_garbage_collection(), meanwhile(simulation):
-                simulation.run()
-            return simulation
-        from batsched_py.engines.python import Batsim, PythonSimulation
+            go_through: Callable[[], object] = simulation.run
+        else:
+            from batsched_py.engines.python import Batsim, PythonSimulation
 
-        batsim = Batsim(setup, outputs)
-        simulation = PythonSimulation(batsim, process)
+            batsim = Batsim(setup, outputs)
+            simulation = PythonSimulation(batsim, process)
+            nb_jobs = sum(len(workload.jobs) for workload in workloads)
+            go_through = partial(watched, batsim, process, nb_jobs)
         with _rare_garbage_collection(), meanwhile(simulation):
-            watched(batsim, process, sum(len(workload.jobs) for workload in workloads))
+            go_through()
         return simulation
-
-
-@contextmanager
-def _complete_or_removed(outputs: Outputs) -> Iterator[None]:
-    """Remove the files if the simulation fails, or cannot even begin."""
-    try:
-        yield
     except BaseException:
         outputs.abandon()
         raise

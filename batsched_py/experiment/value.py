@@ -18,7 +18,7 @@ from batsched_py.experiment.choice import Choice, files_in
 from batsched_py.outside.failures import Law
 from batsched_py.protocol.events import Settings
 from batsched_py.settings import Option, Rename, settings_of, struct_from, values_of
-from batsched_py.workload.model import CancelledRule, PrecedingRule, WalltimeRule
+from batsched_py.workload.model import CancelledRule, PrecedingRule, ProcessorsRule, TiesRule, WalltimeRule
 
 
 class Workloads(Struct, frozen=True, kw_only=True):
@@ -65,8 +65,9 @@ class Workloads(Struct, frozen=True, kw_only=True):
         Option(
             "--walltime",
             "Walltime of the jobs of an SWF log: the requested time, but never less than the run time, so "
-            "that none is killed; the larger one of the requested time and a multiple of the run time; or "
-            "the requested time alone.",
+            "that none is killed; the larger one of the requested time and a multiple of the run time; the "
+            "requested time alone; the requested time as an estimate: a late job runs to its end; or as the "
+            "first, and jobs that requested nothing get round estimates from a model, as users make them.",
         ),
     ] = "at-least-run-time"
     walltime_factor: Annotated[
@@ -80,6 +81,22 @@ class Workloads(Struct, frozen=True, kw_only=True):
             "they are submitted and withdrawn after the time for which they had waited.",
         ),
     ] = "leave-out"
+    processors: Annotated[
+        ProcessorsRule,
+        Option(
+            "--processors",
+            "How large jobs of a log are: as large as what they were allocated, or as what they requested; "
+            "the other one where the log does not say.",
+        ),
+    ] = "allocated"
+    ties: Annotated[
+        TiesRule,
+        Option(
+            "--ties",
+            "In which order jobs are submitted that have the same submission time: by the letters of their "
+            "names, as Batsim does, so that job 10 comes before job 9; or by their numbers, as in a log.",
+        ),
+    ] = "names"
     preceding: Annotated[
         PrecedingRule,
         Option(
@@ -88,6 +105,12 @@ class Workloads(Struct, frozen=True, kw_only=True):
             "that one is over and its think time (field 18) has passed.",
         ),
     ] = "ignore"
+
+    @property
+    def sizes_rule(self) -> str:
+        """What the sizes of the jobs of logs are, in words."""
+        has_logs = any(not file.endswith(".json") for file in self.files)
+        return f"{self.processors} processors" if has_logs else "as the workload says"
 
     @property
     def walltime_rule(self) -> str:
@@ -99,6 +122,10 @@ class Workloads(Struct, frozen=True, kw_only=True):
                 return "requested"
             case "max":
                 return f"requested, at least {self.walltime_factor:g} x run time"
+            case "estimate":
+                return "requested, late jobs run on"
+            case "modelled":
+                return "requested, else modelled"
             case "at-least-run-time":
                 return "requested, at least run time"
 
@@ -421,8 +448,8 @@ class Actors(Struct, frozen=True, kw_only=True):
             ),
             short=Option(
                 "--sessions RULE:MINUTES",
-                "How users' jobs are cut into sessions, like arrival:60, or path/to/file.py:ClassName; short "
-                "for -u sessions=...",
+                "How users' jobs are cut into sessions, like arrival:60, or path/to/file.py:ClassName, or a "
+                "file that `batsched-py sessions` wrote; short for -u sessions=...",
             ),
         ),
     ] = None

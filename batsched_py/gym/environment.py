@@ -17,12 +17,12 @@ from batsched_py.engines import new_simulation
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, build
 from batsched_py.experiment.value import Failures, OnFailure, OutsideFiles
-from batsched_py.gym.tasks import Reward, Task, reward_of
+from batsched_py.gym.tasks import PerJob, Reward, Task, bounded_slowdown, reward_of, waiting_time
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol.profiles import Profile
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.simulator.outputs import Outputs, Results
+from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.users import USERS, Behaviour, UsersOf
 from batsched_py.workload.model import Workload, as_jobs
@@ -37,9 +37,15 @@ NAME = "w0"
 
 
 class Windows:
-    """So many jobs of a log that follow each other, from any of them on with the same probability."""
+    """So many jobs of a log that follow each other, from any of them on with the same probability.
 
-    def __init__(self, log: Log | FileName | Workload, jobs: int = 256) -> None:
+    They are not the first and not the last to come: ``around`` them, before and after, are so many others, by
+    default half as many. The agent decides about all, and is rewarded for those of the window only. Otherwise
+    it would learn to run an empty machine. Near the ends of the log there are fewer of them.
+    """
+
+    def __init__(self, log: Log | FileName | Workload, jobs: int = 256, around: int | None = None) -> None:
+        self._around = jobs // 2 if around is None else around
         self._workload = workload_of(log)
         self._jobs = as_jobs(self._workload.jobs)
         self._length = min(jobs, len(self._jobs))
@@ -59,16 +65,30 @@ class Windows:
         """The window that begins with this job."""
         if not 0 <= first < len(self):
             raise IndexError(first)
-        workload, places = self._workload, np.arange(first, first + self._length)
+        begin = max(0, first - self._around)
+        end = min(len(self._jobs), first + self._length + self._around)
+        workload, places = self._workload, np.arange(begin, end)
         if self._order is not None:
             places = self._order[places]
         jobs, finishes = self._jobs.take(places), workload.finishes
         return replace(
             workload,
             jobs=jobs,
-            profiles=_used(workload.profiles, {job.profile for job in jobs}),
+            profiles=self._used({job.profile for job in jobs}),
             finishes=None if finishes is None else [float(finishes[place]) for place in places.tolist()],
+            measured=(first - begin, first - begin + self._length),
         )
+
+    def _used(self, names: Iterable[str]) -> dict[str, Any]:
+        """The profiles of these names, and of their parts."""
+        used: dict[str, Profile] = {}
+        found = list(names)
+        while found:
+            name = found.pop()
+            if name not in used:
+                used[name] = self._workload.profiles[name]
+                found += used[name].parts
+        return used
 
 
 class Generated:
@@ -90,18 +110,6 @@ def workload_of(log: Log | FileName | Workload) -> Workload:
     return swf_to_workload(log.columns, NAME) if isinstance(log, Log) else read_workload(os.fspath(log), NAME)
 
 
-def _used(profiles: Mapping[str, Profile], names: Iterable[str]) -> dict[str, Any]:
-    """The profiles of these names, and of their parts."""
-    used: dict[str, Profile] = {}
-    found = list(names)
-    while found:
-        name = found.pop()
-        if name not in used:
-            used[name] = profiles[name]
-            found += profiles[name].parts
-    return used
-
-
 #: So many episodes in a row in which nothing is asked end in an error.
 MOST_SILENT = 100
 
@@ -117,7 +125,8 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
 
     ``reset`` knows the options ``workload``, which is simulated instead of what ``episodes`` say, and
     ``export``, the prefix of Batsim's output files; without it none are written. The ``info`` of the last
-    step of an episode has some figures of its results.
+    step of an episode has some figures of its results: means over the jobs that are measured, in which
+    rejected ones count 0, as in ``schedule.csv``.
     """
 
     metadata = {"render_modes": []}
@@ -153,14 +162,23 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
             self._platform = build.read_machine(machine, ())
         elif outside.closures is not None:
             raise InputError("closures name hosts of a machine; give hosts=N or platform=FILE")
-        self._known = _known(outside, self._platform)
+        outlook = build.outlook_of(outside)
+        hosts_there = self._platform.as_protocol()[0] if self._platform else ()
+        self._known = NOTHING_KNOWN if outlook is None else outlook(hosts_there)
         self.task.show_more(_resources(self._platform, self._known), self._known)
         self.action_space = self.task.action_space
         self.observation_space = self.task.observation_space
         self._reward = deepcopy(reward_of(reward))
+        self._means = {
+            "mean_waiting_time": PerJob(waiting_time),
+            "mean_bounded_slowdown": PerJob(bounded_slowdown),
+        }
         self._episodes = episodes if callable(episodes) else Windows(episodes)
-        rule = self._experiment.actors.restarting.on_failure
-        self._behaviour = _behaviour("rigid" if users is None and rule else users, user_options or {})
+        if users is None and self._experiment.actors.restarting.on_failure:
+            users = "rigid"
+        if isinstance(users, str):
+            users = USERS.create(users, Choice.of(users, user_options or {}).options)
+        self._behaviour = users
         self._questions: Generator[Any, int, None] | None = None
 
     def reset(
@@ -189,8 +207,14 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
             observation = self._questions.send(action)
         except StopIteration:
             self._questions = None
-            end = self.task.show_end(self._cluster)
-            return end, self._reward.take(), True, False, _figures(self._simulation.results)
+            end, results = self.task.show_end(self._cluster), self._simulation.results
+            figures = {
+                "nb_jobs": results.nb_jobs,
+                "makespan": results.span,
+                **{name: -mean.take() for name, mean in self._means.items()},
+                "consumed_joules": results.consumed_joules,
+            }
+            return end, self._reward.take(), True, False, figures | results.bill
         return observation, self._reward.take(), False, False, {}
 
     def action_masks(self) -> NDArray[np.bool_]:
@@ -219,19 +243,18 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
             on_failure=build.failure_rule(actors.restarting),
             outlook=None if self._known is NOTHING_KNOWN else lambda hosts: self._known,
         )
+        needed = build.with_needs(scenario, process.needs)
         static = [workload] if self._behaviour is None else []
-        setup = build.new_setup(
-            build.with_needs(scenario, process.needs), self._platform, static, failing_for=[workload]
-        )
-        setup = replace(setup, known=self._known)
+        setup = build.new_setup(needed, self._platform, static, failing_for=[workload])
         outputs = Outputs(None if export is None else os.fspath(export))
-        self._simulation = new_simulation(setup, process, outputs)
+        self._simulation = new_simulation(replace(setup, known=self._known), process, outputs)
         for cluster in self._simulation.turns():
             yield from self.task.turn(cluster)
 
     def _begin(self, cluster: Cluster, workload: Workload) -> None:
         self._cluster = cluster
-        self._reward.begin(self._simulation, cluster, workload)
+        for reward in (self._reward, *self._means.values()):
+            reward.begin(self._simulation, cluster, workload)
         self.task.begin(cluster)
 
 
@@ -254,31 +277,9 @@ class _AgentsPlace(Scheduler):
         raise NotImplementedError
 
 
-def _known(outside: OutsideFiles, platform: Platform | None) -> Known:
-    """What is known of outside."""
-    outlook = build.outlook_of(outside)
-    return NOTHING_KNOWN if outlook is None else outlook(platform.as_protocol()[0] if platform else ())
-
-
 def _resources(platform: Platform | None, known: Known) -> tuple[str, ...]:
     """The names of the resources that policies see; closures make nodes of hosts."""
     nodes = None if platform is None else platform.as_nodes()
     if nodes is None:
         return ("cores",) if known.closures else ()
     return tuple(nodes.totals(nodes.has, nodes.licences))
-
-
-def _behaviour(users: str | Behaviour | None, options: Mapping[str, Any]) -> Behaviour | None:
-    return USERS.create(users, Choice.of(users, options).options) if isinstance(users, str) else users
-
-
-def _figures(results: Results) -> dict[str, Any]:
-    """What came out of an episode; means as in ``schedule.csv``."""
-    return {
-        "nb_jobs": results.nb_jobs,
-        "makespan": results.makespan,
-        "mean_waiting_time": results.mean(results.sum_waiting),
-        "mean_bounded_slowdown": results.mean(results.sum_bounded_slowdown),
-        "consumed_joules": results.consumed_joules,
-        **results.bill,
-    }

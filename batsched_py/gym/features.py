@@ -111,15 +111,14 @@ def least_size(waiting: Seen, cluster: Cluster) -> Any:
 
 def largest_size(waiting: Seen, cluster: Cluster) -> Any:
     """The share of the machine that the job has with the largest of its sizes."""
-    return [_sizes(job)[1] / cluster.nb_hosts for job in islice(cluster.queue, len(waiting))]
+    return [_sizes(job)[-1] / cluster.nb_hosts for job in islice(cluster.queue, len(waiting))]
 
 
-def _sizes(job: Job) -> tuple[int, int]:
-    """The smallest and the largest size of a job, which a rigid one has not."""
+def _sizes(job: Job) -> list[int]:
+    """The sizes of a job from the smallest to the largest; of a malleable one these two."""
     if (malleable := malleable_of(job)) is not None:
-        return malleable.least, malleable.most
-    sizes = [shape.job.size for shape in shapes_of(job)] or [job.size]
-    return sizes[0], sizes[-1]
+        return [malleable.least, malleable.most]
+    return [shape.job.size for shape in shapes_of(job)] or [job.size]
 
 
 def away(waiting: Seen, cluster: Cluster) -> float:
@@ -144,33 +143,16 @@ def closing(waiting: Seen, cluster: Cluster) -> float:
 
 def level_of(curve: str) -> MachineFeature:
     """Where a price, or another number from outside, lies between its least and its greatest value."""
-
-    def level(waiting: Seen, cluster: Cluster) -> float:
-        return float(getattr(cluster.outside, curve).level(cluster.now))
-
-    return level
+    return lambda waiting, cluster: float(getattr(cluster.outside, curve).level(cluster.now))
 
 
 def change_of(curve: str) -> MachineFeature:
     """How long it takes until a number from outside changes; 1 if it will not."""
-
-    def change(waiting: Seen, cluster: Cluster) -> float:
-        return _until(getattr(cluster.outside, curve).next_change(cluster.now), cluster)
-
-    return change
+    return lambda waiting, cluster: _until(getattr(cluster.outside, curve).next_change(cluster.now), cluster)
 
 
 def _until(time: float, cluster: Cluster) -> float:
     return 1.0 if time == inf else log1p(time - cluster.now) / _LONG
-
-
-def of_outside(known: Known) -> list[MachineFeature]:
-    """What there is to see of what comes from outside."""
-    features: list[MachineFeature] = [closed, closing] if known.closures else []
-    for name in CURVES:
-        if getattr(known, name) is not None:
-            features += level_of(name), change_of(name)
-    return features
 
 
 def queued(waiting: Seen, cluster: Cluster) -> float:
@@ -238,7 +220,11 @@ class QueueObservation(Observation):
 
     def knowing(self, outside: Known) -> QueueObservation:
         """What is closed, and the level of prices and other numbers from outside, is there, too."""
-        return replace(self, machine=(*self.machine, *of_outside(outside)))
+        seen: list[MachineFeature] = [closed, closing] if outside.closures else []
+        for name in CURVES:
+            if getattr(outside, name) is not None:
+                seen += level_of(name), change_of(name)
+        return replace(self, machine=(*self.machine, *seen))
 
     def space(self, slots: int, actions: int) -> Space[Any]:
         """Numbers from 0 to 1."""

@@ -29,7 +29,7 @@ from batsched_py.outside.curve import Known
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster, Order
-from batsched_py.schedulers.easy import Easy, backfill
+from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.outputs import SLOWDOWN_BOUND
 from batsched_py.workload.model import Workload
 
@@ -52,6 +52,9 @@ class Reward(ABC):
 class PerJob(Reward):
     """The negative cost of each job that ends, divided by the number of jobs of the episode.
 
+    Jobs around the window that an episode is about cost nothing. Jobs of users that the workload does not
+    have, such as those that are submitted again, do.
+
     A cost is a function of the job that has run, the time at which it ends, and the time at which the
     workload says that it is submitted; feedback users may submit it at another time.
     """
@@ -63,16 +66,21 @@ class PerJob(Reward):
         """Listen to ends."""
         self._cluster = cluster
         self._recorded = {job.id: job.submission_time for job in workload.jobs}
+        first, last = workload.measured or (0, len(workload.jobs))
+        self._around = {job.id for job in (*workload.jobs[:first], *workload.jobs[last:])}
+        self._nb_measured = last - first
         self._sum = 0.0
         cluster.on_end(self._hear)
 
     def _hear(self, ended: RunningJob) -> None:
+        if ended.job.id in self._around:
+            return
         recorded = self._recorded.get(ended.job.id, ended.job.submission_time)
         self._sum -= self._cost(ended, self._cluster.now, recorded)
 
     def take(self) -> float:
         """The sum over those that have ended since."""
-        reward, self._sum = self._sum / len(self._recorded), 0.0
+        reward, self._sum = self._sum / self._nb_measured, 0.0
         return reward
 
 
@@ -175,6 +183,8 @@ class Task(ABC):
     def as_action(self, action: Any) -> int:
         """What the agent does, as a number; it must be one of those that there are."""
         number = int(action)
+        if number != action:
+            raise PolicyError(f"the agent's action is {action}, which is no whole number")
         if not 0 <= number < self.nb_actions:
             raise PolicyError(f"the agent's action is {number}, but they go from 0 to {self.nb_actions - 1}")
         return number
@@ -230,7 +240,7 @@ class PickJob(Task):
             if not cluster.fits(job):
                 self._picked = job if self.committed else None
                 if self.backfilling and len(queue) > 1 and cluster.nb_free:
-                    backfill(cluster, job)
+                    cluster.start_fitting(beside=cluster.reservation(job))
                 return
             self._picked = None
             cluster.start(job)

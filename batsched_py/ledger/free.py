@@ -199,16 +199,18 @@ class FreeHosts:
         unavailable: HostSet,
         to_wake: HostSet = NOWHERE,
         limits: Sequence[Ahead] = (),
+        all_ends: bool = False,
     ) -> Reservation:
         """When a job can start at the latest, if the running ones end as expected.
 
-        Hosts ``to_wake`` count as free, and there must be enough of what ``limits`` are about.
+        Hosts ``to_wake`` count as free, and there must be enough of what ``limits`` are about. With
+        ``all_ends``, all jobs that end by then count towards the extra hosts.
         """
         if job.size <= 0:
             return Reservation(job, now, inf, 0)
-        if unavailable is not NOWHERE or to_wake is not NOWHERE or limits:
+        if unavailable is not NOWHERE or to_wake is not NOWHERE or limits or all_ends:
             ahead = HostsAhead(self.count + len(to_wake), job.size, unavailable)
-            return reserve(job, now, running, ahead, limits)
+            return reserve(job, now, running, ahead, limits, all_ends)
         extra = self.count - job.size
         if extra >= 0:
             return Reservation(job, now, now, extra)

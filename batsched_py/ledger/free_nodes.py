@@ -5,7 +5,7 @@ Its class has the methods of the one for a single pool, in :mod:`batsched_py.led
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -213,7 +213,7 @@ class FreeNodes(FreeHosts):
         cores, runs = self.demand(job).request.cores, list[Run]()
         for node, tasks in zip(placement.nodes.tolist(), placement.tasks.tolist(), strict=True):
             runs += self.selection(self.free_cores(node), tasks * cores).runs()
-        return HostSet.of_runs(_joined(runs))
+        return HostSet.of_runs(joined(runs))
 
     def free_cores(self, node: int) -> HostSet:
         """The hosts of a node that are free."""
@@ -411,8 +411,9 @@ class FreeNodes(FreeHosts):
         unavailable: HostSet,
         to_wake: HostSet = NOWHERE,
         limits: Sequence[Ahead] = (),
+        all_ends: bool = False,
     ) -> Reservation:
-        return reserve(job, now, running, NodesAhead(self, job, unavailable, to_wake), limits)
+        return reserve(job, now, running, NodesAhead(self, job, unavailable, to_wake), limits, all_ends)
 
     def starts(self, choices: Sequence[tuple[Job, float]], seen: Seen) -> list[float]:
         return [seen.reservation(job).shadow_time for job, _ in choices]
@@ -443,7 +444,7 @@ class FreeNodes(FreeHosts):
         return NodesToWake(self, waking, asleep, now)
 
 
-def _joined(runs: list[Run]) -> tuple[Run, ...]:
+def joined(runs: Iterable[Run]) -> tuple[Run, ...]:
     """Intervals in order, without those that touch."""
     joined: list[Run] = []
     for first, last in runs:

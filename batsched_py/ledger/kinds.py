@@ -85,6 +85,16 @@ def ranking(scores: Any, nb_jobs: int) -> NDArray[np.int64]:
     return places
 
 
+def float_scores(scores: Any, nb_jobs: int) -> NDArray[np.float64]:
+    """The scores that an order gives so many jobs, one after the other in memory."""
+    import numpy as np
+
+    column = np.ascontiguousarray(_checked_scores(scores, nb_jobs), dtype=np.float64)
+    if nb_jobs:
+        _check_score(column.max())
+    return column
+
+
 def _checked_scores(scores: Any, nb_jobs: int) -> NDArray[np.float64]:
     if getattr(scores, "shape", None) != (nb_jobs,):
         import numpy as np

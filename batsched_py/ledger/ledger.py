@@ -122,10 +122,16 @@ class Ledger:
         self.queue._settle()
 
     def reservation(
-        self, job: Job, now: float, to_wake: HostSet = NOWHERE, limits: Sequence[Ahead] = ()
+        self,
+        job: Job,
+        now: float,
+        to_wake: HostSet = NOWHERE,
+        limits: Sequence[Ahead] = (),
+        all_ends: bool = False,
     ) -> Reservation:
         """When a job can start at the latest, if the running ones end as expected."""
-        return self.free.reservation(job, now, self.running, self.states.unavailable, to_wake, limits)
+        unavailable = self.states.unavailable
+        return self.free.reservation(job, now, self.running, unavailable, to_wake, limits, all_ends)
 
     def fitting(
         self, condition: Condition | None, score: Score | None, only_new: bool, beside: Reservation | None

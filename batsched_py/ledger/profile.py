@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import chain
+from itertools import chain, takewhile
 from math import inf
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -271,17 +271,22 @@ class Reservation(Struct, frozen=True, gc=False, eq=False):
 
 
 def reserve(
-    job: Job, now: float, running: Iterable[RunningJob], machine: MachineAhead, limits: Sequence[Ahead] = ()
+    job: Job,
+    now: float,
+    running: Iterable[RunningJob],
+    machine: MachineAhead,
+    limits: Sequence[Ahead] = (),
+    all_ends: bool = False,
 ) -> Reservation:
     """When a job can start at the latest, if the running ones end as expected.
 
     They are gone through in the order of their expected ends, until the machine has what the job asks for and
-    all limits let it start.
+    all limits let it start; with ``all_ends``, on to the last one that ends by then.
     """
     waits_for = (machine, *limits)
     times = [time for each in waits_for for time in each.changes()]
-    time = now
-    for coming in chain((None,), what_comes(now, running, times)):
+    time, comings = now, what_comes(now, running, times)
+    for coming in chain((None,), comings):
         if isinstance(coming, RunningJob):
             for each in waits_for:
                 each.job_ends(coming)
@@ -289,9 +294,21 @@ def reserve(
         elif coming is not None:
             time = coming
         if all(each.suffices(time) for each in waits_for):
+            if all_ends:
+                _end_all(comings, time, waits_for)
             extra = min(each.extra(time) for each in waits_for)
             return Reservation(job, now, time, extra, machine.at_shadow_time)
     return Reservation(job, now, inf, 0, machine.at_shadow_time)
+
+
+def _end_all(comings: Iterable[RunningJob | float], time: float, waits_for: Sequence[Ahead]) -> None:
+    """Let jobs that end by a time give back what they have, and see what there is of it then."""
+    for coming in takewhile(lambda coming: _time_of(coming) <= time, comings):
+        if isinstance(coming, RunningJob):
+            for each in waits_for:
+                each.job_ends(coming)
+    for each in waits_for:
+        each.suffices(time)
 
 
 def what_comes(

@@ -112,10 +112,9 @@ class Curve:
 def read_curve(path: str, period: float | None = None) -> Curve:
     """The curve in a CSV file with the columns ``time`` and ``value``."""
     rows = read_table(path, ("time", "value"), lambda row: (seconds(row, "time"), finite(row, "value")))
+    times, values = [time for time, _ in rows], [value for _, value in rows]
     try:
-        return Curve(
-            [time for time, _ in rows], [value for _, value in rows], inf if period is None else period
-        )
+        return Curve(times, values, inf if period is None else period)
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
 

@@ -13,6 +13,7 @@ whole seconds. Each node has random numbers of its own, so a node more does not 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from math import ceil, floor, gamma
 from random import Random
 from typing import Final, Literal
@@ -29,6 +30,10 @@ from batsched_py.protocol.profiles import Delay, Homogeneous, HomogeneousTotal, 
 
 #: How the times to the next failure are distributed.
 Law = Literal["exponential", "weibull"]
+
+
+#: All failures of a simulation are drawn before it begins; so many take some hundred megabytes.
+MOST_FAILURES: Final = 1_000_000
 
 
 class Outage(Struct, frozen=True):
@@ -51,7 +56,13 @@ class RandomFailures(Struct, frozen=True):
     seed: int = 0
 
     def outages(self, units: Units, until: float) -> list[Outage]:
-        """The outages that begin before a time, node by node."""
+        """The outages that begin before a time, node by node; more than can be kept are refused."""
+        expected = len(units.by_name) * until / (self.mtbf + self.repair)
+        if expected > MOST_FAILURES:
+            raise InputError(
+                f"so many failures cannot be kept: about {expected:.3g} until {until:g} s, {MOST_FAILURES:,} "
+                "at most; give a longer --mtbf, or an earlier --failures-until"
+            )
         return [
             outage
             for name, hosts in units.by_name.items()
@@ -59,18 +70,13 @@ class RandomFailures(Struct, frozen=True):
         ]
 
     def _of(self, hosts: HostSet, random: Random, until: float) -> Iterator[Outage]:
+        works = partial(random.expovariate, 1 / self.mtbf)
+        if self.law == "weibull":
+            works = partial(random.weibullvariate, self.mtbf / gamma(1 + 1 / self.shape), self.shape)
         end = 0.0
-        while True:
-            start = end + _whole(self._works(random))
-            if start >= until:
-                return
+        while (start := end + _whole(works())) < until:
             end = start + _whole(random.expovariate(1 / self.repair))
             yield Outage(hosts, start, end)
-
-    def _works(self, random: Random) -> float:
-        if self.law == "exponential":
-            return random.expovariate(1 / self.mtbf)
-        return random.weibullvariate(self.mtbf / gamma(1 + 1 / self.shape), self.shape)
 
 
 def _whole(seconds: float) -> float:
@@ -104,8 +110,7 @@ def as_events(outages: Iterable[Outage]) -> list[Event]:
             changes[key] = changes.get(key, 0) | outage.hosts.mask
     events: list[Event] = []
     for time, goes in sorted(changes):
-        mask = changes[time, goes] & ~changes.get((time, not goes), 0)
-        if mask:
+        if mask := changes[time, goes] & ~changes.get((time, not goes), 0):
             events.append((HostsUnavailable if goes else HostsAvailable)(HostSet(mask), time=time))
     return events
 

@@ -84,20 +84,16 @@ def read_dependency(text: str) -> Dependency:
         if part == "singleton":
             singleton = True
         elif kind in _KINDS and targets:
-            ends += [_read_end(kind, target, text) for target in targets]
+            for target in targets:
+                if (match := _TARGET.fullmatch(target)) is None:
+                    raise ValueError(f"after: {shown(target)} in {shown(text)} is not the name of a job")
+                ends.append(End(cast(EndKind, kind), match[1], float(match[2] or 0)))
         else:
             raise ValueError(
                 f"after: {shown(part)} in {shown(text)} is none of afterok:JOB, afterany:JOB, "
                 "afternotok:JOB, after:JOB and singleton"
             )
     return Dependency(tuple(dict.fromkeys(ends)), singleton, "?" in text)
-
-
-def _read_end(kind: str, target: str, text: str) -> End:
-    match = _TARGET.fullmatch(target)
-    if match is None:
-        raise ValueError(f"after: {shown(target)} in {shown(text)} is not the name of a job")
-    return End(cast(EndKind, kind), match[1], float(match[2] or 0))
 
 
 @lru_cache(maxsize=1 << 12)

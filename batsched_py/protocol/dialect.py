@@ -9,10 +9,11 @@ field or a mistake, it is read event by event, to keep the unknown field or to s
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property, reduce
 from operator import or_
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, structs
@@ -25,33 +26,44 @@ from batsched_py.protocol.profiles import Profile
 from batsched_py.protocol.shown import shown, shown_name
 
 
-class Codec(Protocol):
+class Codec(ABC):
     """Encodes and decodes the messages of one conversation. It may have a memory of that conversation."""
 
+    happenings: ClassVar[EventTable]
+    """The events that a simulator sends."""
+    decisions: ClassVar[EventTable]
+    """The events that a decision process sends."""
+
     def open(self, ask: Callable[[bytes], bytes], config: str = "") -> Settings | None:
-        """Do the simulator's part of the handshake before the first request.
+        """Do the simulator's part of the handshake before the first request, if the dialect has one.
 
         If the handshake has a text for the decision process, it is ``config``. Returns what the decision
         process asked for, if it can.
         """
+        return None
 
     def answer(self, said: bytes, needs: Settings = Settings()) -> bytes | None:
         """The answer of a decision process with these needs to the handshake.
 
         Nothing if the message is already a request.
         """
+        return None
 
-    def decode_request(self, text: bytes) -> Message:
+    def decode_request(self, text: bytes | str) -> Message:
         """Decode a message of a simulator."""
+        return self.happenings.decode(text)
 
-    def encode_reply(self, message: Message) -> bytes:
-        """Encode a message of a decision process."""
+    def decode_reply(self, text: bytes | str) -> Message:
+        """Decode a message of a decision process."""
+        return self.decisions.decode(text)
 
+    @abstractmethod
     def encode_request(self, message: Message) -> bytes:
         """Encode a message of a simulator."""
 
-    def decode_reply(self, text: bytes) -> Message:
-        """Decode a message of a decision process."""
+    @abstractmethod
+    def encode_reply(self, message: Message) -> bytes:
+        """Encode a message of a decision process."""
 
 
 class Dialect(Struct, frozen=True):
@@ -83,6 +95,9 @@ MOST_VALUES = 5_000_000
 
 #: The errors for values of unknown types, numbers of thousands of digits and very deep nesting.
 UNSPEAKABLE = (TypeError, ValueError, KeyError, OverflowError, RecursionError)
+
+#: The errors of texts that are no JSON of the expected kind.
+UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 _logged: set[str] = set()
 
@@ -160,15 +175,11 @@ class _Counted(Struct):
     events: list[_Something]
 
 
-_envelope = msgspec.json.Decoder(_Envelope)
-_counted = msgspec.json.Decoder(_Counted)
-
-
 class EventTable:
     """All events that one side can send. Each dialect has its own names for ``type`` and ``data``."""
 
     def __init__(self, type_field: str = "type", data_field: str = "data") -> None:
-        self._tag_field, self._names = type_field, {"type": type_field, "data": data_field}
+        self._names = {"type": type_field, "data": data_field}
         fields: list[Any] = [("timestamp", float), ("type", str)]
         raw = msgspec.defstruct("raw_event", [*fields, ("data", Raw)], rename=self._names)
         self._raw_event: msgspec.json.Decoder[Any] = msgspec.json.Decoder(raw)
@@ -228,28 +239,21 @@ class EventTable:
                 event.time = spelled.timestamp
                 events.append(event)
             return Message(message.now, events)
-        except (ProtocolError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return self._decode_with_care(text)
+        except (ProtocolError, *UNREADABLE):
+            envelope = _open(text, _Envelope)
+            read = [self._read(raw, index) for index, raw in enumerate(envelope.events)]
+            return Message(envelope.now, read)
 
     @cached_property
     def _decoder(self) -> msgspec.json.Decoder[Any]:
         """Reads a message without anything unknown."""
-        kinds: list[Any] = [
-            msgspec.defstruct(
-                kind,
-                [("timestamp", float), ("data", reduce(or_, shapes))],
-                tag=kind,
-                tag_field=self._tag_field,
-                rename={"data": self._names["data"]},
-            )
-            for kind, shapes in self._shapes.items()
-        ]
+        names: Any = {"tag_field": self._names["type"], "rename": {"data": self._names["data"]}}
+        kinds: list[Any] = []
+        for kind, shapes in self._shapes.items():
+            fields: list[Any] = [("timestamp", float), ("data", reduce(or_, shapes))]
+            kinds.append(msgspec.defstruct(kind, fields, tag=kind, **names))
         events: Any = list[reduce(or_, kinds)]  # type: ignore[misc]
         return msgspec.json.Decoder(msgspec.defstruct("message", [("now", float), ("events", events)]))
-
-    def _decode_with_care(self, text: bytes | str) -> Message:
-        envelope = _open(text, _envelope)
-        return Message(envelope.now, [self._read(raw, index) for index, raw in enumerate(envelope.events)])
 
     def _read(self, raw: Raw, index: int) -> Event:
         kind = ""
@@ -259,7 +263,7 @@ class EventTable:
             event = self._understand(spelled.type, spelled.data)
             event.time = spelled.timestamp
             return event
-        except (ProtocolError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except (ProtocolError, *UNREADABLE) as error:
             raise ProtocolError(f"event {index}{kind}: {_reason(error)}") from None
 
     def _understand(self, kind: str, data: Raw) -> Event:
@@ -277,10 +281,10 @@ class EventTable:
                 raise
         fields = msgspec.json.decode(data)
         known = {*shape.__struct_encode_fields__, shape.__struct_config__.tag_field}
-        extra = {name: value for name, value in fields.items() if name not in known}
+        extra = {name: fields.pop(name) for name in list(fields) if name not in known}
         for name in extra:
             _log_once(f"field `{shown_name(name)}` of {kind} is not known; it is kept but not interpreted")
-        event = msgspec.convert({name: fields[name] for name in fields if name in known}, shape).read()
+        event = msgspec.convert(fields, shape).read()
         event.extra = {**(event.extra or {}), **extra}
         return event
 
@@ -313,10 +317,10 @@ def encode(now: float, events: list[Any], check: Callable[[Any], object]) -> byt
         raise ProtocolError(f"this cannot be written as JSON: {error}") from None
 
 
-def _open(text: bytes | str, decoder: msgspec.json.Decoder[T]) -> T:
+def _open(text: bytes | str, kind: type[T]) -> T:
     try:
-        return decoder.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return msgspec.json.decode(text, type=kind)
+    except UNREADABLE as error:
         raise ProtocolError(f"not a message of Batsim's protocol: {_reason(error)}") from None
 
 
@@ -326,7 +330,7 @@ def _check_length(text: bytes | str) -> None:
     values = sum(map(content.count, (b",", b"[", b"{")))
     if values > MOST_VALUES:
         raise ProtocolError(f"a message has some {values} values; {MOST_VALUES} are the most")
-    if (count := len(_open(content, _counted).events)) > MOST_EVENTS:
+    if (count := len(_open(content, _Counted).events)) > MOST_EVENTS:
         raise ProtocolError(f"a message has {count} events; {MOST_EVENTS} are the most")
 
 

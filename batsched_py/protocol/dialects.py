@@ -1,13 +1,47 @@
-"""The list of dialects. A new one is a module here and a line below."""
+"""The list of dialects. A new one is a module here and a value below.
+
+Codecs are imported when somebody talks: workload files need none.
+"""
 
 from __future__ import annotations
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol.batsim4.codec import BATSIM4
-from batsched_py.protocol.batsim5.codec import BATSIM5
+from batsched_py.protocol.batsim4 import jobs as jobs4
+from batsched_py.protocol.batsim5 import jobs as jobs5
 from batsched_py.protocol.dialect import Codec, Dialect
 from batsched_py.protocol.events import Event, SimulationBegins, stop
 
+
+def _codec4() -> Codec:
+    from batsched_py.protocol.batsim4.codec import Batsim4Codec
+
+    return Batsim4Codec()
+
+
+def _codec5() -> Codec:
+    from batsched_py.protocol.batsim5.codec import Batsim5Codec
+
+    return Batsim5Codec()
+
+
+BATSIM4 = Dialect(
+    name="batsim4",
+    codec=_codec4,
+    read_job=jobs4.job_from_json,
+    spell_job=jobs4.job_to_json,
+    read_profile=jobs4.profile_from_json,
+    spell_profile=jobs4.profile_to_json,
+    profile_types=jobs4.PROFILE_TYPES,
+)
+BATSIM5 = Dialect(
+    name="batsim5",
+    codec=_codec5,
+    read_job=jobs5.job_from_file,
+    spell_job=jobs5.job_to_file,
+    read_profile=jobs5.profile_from_file,
+    spell_profile=jobs5.profile_to_file,
+    profile_types=jobs5.PROFILE_TYPES,
+)
 DIALECTS = {dialect.name: dialect for dialect in (BATSIM4, BATSIM5)}
 
 #: Their names.

@@ -88,9 +88,7 @@ class HostSet(Struct, frozen=True, eq=False, gc=False):
             ordered &= low > end + 1
             end = high
             runs.append((low, high))
-        if ordered:
-            return cls(None, tuple(runs))
-        return cls(_mask(runs))
+        return cls(None, tuple(runs)) if ordered else cls(_mask(runs))
 
     @property
     def mask(self) -> int:
@@ -104,12 +102,20 @@ class HostSet(Struct, frozen=True, eq=False, gc=False):
 
     def runs(self) -> tuple[Run, ...]:
         """The maximal intervals ``(first, last)``, in order."""
-        runs = self.known_runs
-        if runs is None:
-            assert self.known_mask is not None
-            runs = _runs(self.known_mask)
-            force_setattr(self, "known_runs", runs)
-        return runs
+        if self.known_runs is not None:
+            return self.known_runs
+        runs: list[Run] = []
+        base, mask = 0, self.mask
+        while mask:
+            gap = (mask & -mask).bit_length() - 1
+            mask >>= gap
+            length = (~mask & (mask + 1)).bit_length() - 1
+            base += gap
+            runs.append((base, base + length - 1))
+            mask >>= length
+            base += length
+        force_setattr(self, "known_runs", found := tuple(runs))
+        return found
 
     def lowest(self, count: int) -> HostSet:
         """The ``count`` lowest-numbered hosts of the set (all of it when it has fewer)."""
@@ -170,8 +176,7 @@ class HostSet(Struct, frozen=True, eq=False, gc=False):
             force_setattr(self, "known_text", text)
         return text
 
-    def __str__(self) -> str:
-        return self.text()
+    __str__ = text
 
     def __repr__(self) -> str:
         return f"HostSet.parse({str(self)!r})"
@@ -196,20 +201,6 @@ def _mask(runs: Iterable[Run]) -> int:
     for first, last in runs:
         mask |= ((1 << (last - first + 1)) - 1) << first
     return mask
-
-
-def _runs(mask: int) -> tuple[Run, ...]:
-    runs = []
-    base = 0
-    while mask:
-        gap = (mask & -mask).bit_length() - 1
-        mask >>= gap
-        length = (~mask & (mask + 1)).bit_length() - 1
-        base += gap
-        runs.append((base, base + length - 1))
-        mask >>= length
-        base += length
-    return tuple(runs)
 
 
 _PART = re.compile(r"([^,\[\]]|\[[^\[\]]*\])+")
@@ -253,25 +244,19 @@ def compact(names: Iterable[str]) -> str:
         match = _NUMBERED.fullmatch(name)
         head, digits = (match[1], match[2]) if match else (name, "")
         width = len(digits) if digits.startswith("0") else 0
-        last = groups[-1] if groups else ("", 0, [])
-        if digits and last[2] and last[0] == head and last[1] in (width, len(digits)):
-            number, ranges = int(digits), last[2]
-            if number == ranges[-1][1] + 1:
-                ranges[-1][1] = number
-            else:
-                ranges.append([number, number])
+        number = int(digits or 0)
+        before, least, ranges = groups[-1] if groups else ("", 0, [])
+        if not (digits and ranges and before == head and least in (width, len(digits))):
+            groups.append((head, width, [[number, number]] if digits else []))
+        elif number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
         else:
-            groups.append((head, width, [[int(digits), int(digits)]] if digits else []))
-    return ",".join(_written(*group) for group in groups)
-
-
-def _written(head: str, width: int, ranges: list[list[int]]) -> str:
-    if not ranges:
-        return head
-    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-        return f"{head}{ranges[0][0]:0{width}}"
-    parts = [f"{a:0{width}}" + (f"-{b:0{width}}" if b > a else "") for a, b in ranges]
-    return f"{head}[{','.join(parts)}]"
+            ranges.append([number, number])
+    texts = []
+    for head, width, ranges in groups:
+        text = ",".join(f"{a:0{width}}" + (f"-{b:0{width}}" if b > a else "") for a, b in ranges)
+        texts.append(f"{head}[{text}]" if "-" in text or "," in text else f"{head}{text}")
+    return ",".join(texts)
 
 
 def _piece(text: str) -> Iterator[str]:

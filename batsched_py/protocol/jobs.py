@@ -157,6 +157,16 @@ def to_tick(time: float) -> float:
     return time if time.is_integer() else round(time, 6)
 
 
+def first_tick_from(time: float) -> float:
+    """The first tick that is not before a time.
+
+    >>> first_tick_from(12.3456784)
+    12.345679
+    """
+    tick = to_tick(time)
+    return tick if tick >= time else to_tick(time + TICK)
+
+
 def as_told(job: Job) -> Job:
     """The job as messages contain it: its times rounded to ticks."""
     submission, walltime = to_tick(job.submission_time), to_tick(job.walltime)
@@ -185,18 +195,15 @@ def read_watts(properties: Mapping[str, str]) -> list[Watts] | None:
     [(90.0, 90.0, 200.0), (80.0, 92.0, 130.0)]
     """
     name = "wattage_per_state" if "wattage_per_state" in properties else "watt_per_state"
-    text = properties.get(name)
-    return None if text is None else [_watts(name, part) for part in text.split(",")]
-
-
-def _watts(name: str, text: str) -> Watts:
-    match [read_power(name, part) for part in text.split(":")]:
-        case [idle, full]:
-            return idle, idle, full
-        case [idle, epsilon, full]:
-            return idle, epsilon, full
-        case _:
+    if name not in properties:
+        return None
+    found = []
+    for text in properties[name].split(","):
+        watts = [read_power(name, part) for part in text.split(":")]
+        if len(watts) not in (2, 3):
             raise ValueError(f"{name} has {text.strip()!r} where it needs IDLE:FULL or IDLE:EPSILON:FULL")
+        found.append((watts[0], watts[-2], watts[-1]))
+    return found
 
 
 def read_power(name: str, text: str) -> float:

@@ -22,6 +22,8 @@ class Profile(Struct, frozen=True, kw_only=True, gc=False):
 
     kind: ClassVar[str]
     """The name of this type in Batsim's documentation."""
+    killed_code: ClassVar[int] = -1
+    """The return code of a job that is killed while it does this."""
 
     return_code: int = 0
     """Its return code when it runs to its end."""
@@ -47,11 +49,6 @@ class Profile(Struct, frozen=True, kw_only=True, gc=False):
     def fits(self, seconds: float, remaining: float) -> bool:
         """Whether it ends by itself, strictly before the ``remaining`` seconds of its walltime."""
         return seconds < remaining
-
-    @property
-    def killed_code(self) -> int:
-        """The return code of a job that is killed while it does this."""
-        return -1
 
 
 class Delay(Profile, frozen=True):
@@ -104,12 +101,10 @@ class Receive(Profile, frozen=True):
 class Activity(Profile, frozen=True):
     """Computes or sends bytes: what SimGrid calls a parallel task."""
 
+    killed_code = -2
+
     def fits(self, seconds: float, remaining: float) -> bool:
         return seconds <= remaining + TIMING_PRECISION
-
-    @property
-    def killed_code(self) -> int:
-        return -2
 
 
 class Transfer(Activity, frozen=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import gcd
 from typing import Annotated, Any
 
@@ -28,6 +28,7 @@ _KIBIBYTES = {"": 1 / 1024, "k": 1, "K": 1, "M": 1024, "G": 1024**2, "T": 1024**
 MOST = 1 << 48
 
 _Count = Annotated[int, Meta(ge=1, le=MOST)]
+_Written = dict[str, int | float | str]
 
 
 class Request(Struct, frozen=True, gc=False):
@@ -70,10 +71,10 @@ class _Fields(Struct, forbid_unknown_fields=True):
 
     tasks: _Count | None = None
     cores: _Count = 1
-    per_core: dict[str, int | float | str] = {}
-    per_task: dict[str, int | float | str] = {}
-    per_node: dict[str, int | float | str] = {}
-    per_job: dict[str, int | float | str] = {}
+    per_core: _Written = {}
+    per_task: _Written = {}
+    per_node: _Written = {}
+    per_job: _Written = {}
     nodes: int | tuple[int, ...] = (1, MOST)
     tasks_per_node: _Count = MOST
     exclusive: bool = False
@@ -104,7 +105,11 @@ def _read(size: int, text: bytes) -> Request:
     tasks = given.tasks or size // given.cores
     if tasks * given.cores != size:
         raise ValueError(f"request: {tasks} tasks of {given.cores} cores do not make the {size} hosts of res")
-    least, most = _range(given.nodes)
+    least, *others = (given.nodes, given.nodes) if isinstance(given.nodes, int) else given.nodes or (0, 0)
+    most = others[0] if len(others) == 1 else 0
+    if not 1 <= least <= most <= MOST:
+        nodes = shown(given.nodes)
+        raise ValueError(f"request: nodes {nodes} is not a number of nodes or a range like [2, 4]")
     if least > min(most, tasks):
         raise ValueError(f"request: at least {least} nodes cannot be had by {tasks} tasks on at most {most}")
     per_job = _amounts(given.per_job)
@@ -159,15 +164,6 @@ def kibibytes(text: str) -> int:
     return -int(-size // 1)
 
 
-def _range(nodes: int | tuple[int, ...]) -> tuple[int, int]:
-    match nodes:
-        case int() if 1 <= nodes <= MOST:
-            return nodes, nodes
-        case (least, most) if 1 <= least <= most <= MOST:
-            return least, most
-    raise ValueError(f"request: nodes {shown(nodes)} is not a number of nodes or a range like [2, 4]")
-
-
 def _amounts(written: Mapping[str, int | float | str]) -> dict[str, int]:
     return {name: amount(name, value) for name, value in written.items()}
 
@@ -192,26 +188,20 @@ def parse_features(text: str) -> Meant:
     tokens = _TOKEN.findall(text)
     if "".join(tokens) != "".join(text.split()) or len(tokens) > 200:
         raise ValueError(f"features {shown(text)}: names joined by &, | and ! are expected")
-    meant = _either(tokens, text)
+    meant = _joined(tokens, text)
     if tokens:
         raise ValueError(f"features {shown(text)}: {tokens[0]!r} is not expected there")
     return meant
 
 
-def _either(tokens: list[str], text: str) -> Meant:
-    terms = [_all(tokens, text)]
-    while tokens and tokens[0] == "|":
+def _joined(tokens: list[str], text: str, by: str = "|") -> Meant:
+    """What terms mean that are joined by ``|``, or, inside such a term, by one of ``&,``."""
+    read, enough = (partial(_joined, by="&,"), any) if by == "|" else (_one, all)
+    terms = [read(tokens, text)]
+    while tokens and tokens[0] in by:
         tokens.pop(0)
-        terms.append(_all(tokens, text))
-    return lambda features: any(term(features) for term in terms)
-
-
-def _all(tokens: list[str], text: str) -> Meant:
-    terms = [_one(tokens, text)]
-    while tokens and tokens[0] in "&,":
-        tokens.pop(0)
-        terms.append(_one(tokens, text))
-    return lambda features: all(term(features) for term in terms)
+        terms.append(read(tokens, text))
+    return lambda features: enough(term(features) for term in terms)
 
 
 def _one(tokens: list[str], text: str) -> Meant:
@@ -221,7 +211,7 @@ def _one(tokens: list[str], text: str) -> Meant:
             meant = _one(tokens, text)
             return lambda features: not meant(features)
         case "(":
-            meant = _either(tokens, text)
+            meant = _joined(tokens, text)
             if not tokens or tokens.pop(0) != ")":
                 raise ValueError(f"features {shown(text)}: a parenthesis is not closed")
             return meant

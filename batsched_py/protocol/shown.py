@@ -30,11 +30,7 @@ def shown_name(name: str) -> str:
     return name if name.isprintable() and len(name) <= _LONGEST else shown(name)
 
 
-def _as_python_writes(letter: str) -> str:
-    return ascii(letter)[1:-1]
-
-
-def printable(text: str, written: Callable[[str], str] = _as_python_writes) -> str:
+def printable(text: str, written: Callable[[str], str] = lambda letter: ascii(letter)[1:-1]) -> str:
     """A text in its lines, with other control characters written out.
 
     >>> printable("two\\nlines, \\x1b[2J")

@@ -51,14 +51,23 @@ def shapes_of(job: Job) -> list[Shape]:
     >>> [(shape.job.size, shape.run_time) for shape in shapes_of(job)]
     [(2, 400.0), (4, 210.0)]
     """
-    given = job.extra.get(SIZES)
-    if given is None:
+    if job.extra.get(SIZES) is None:
         return []
     try:
-        shapes = msgspec.convert(dict(given), _Shapes, strict=False)
+        shapes = msgspec.convert(dict(job.extra[SIZES]), _Shapes, strict=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{SIZES}: {error}") from None
-    return [_shape(job, size, shapes[size]) for size in sorted(shapes)]
+    found = []
+    for size, given in sorted(shapes.items(), key=lambda shape: shape[0]):
+        shape = given if isinstance(given, _Shape) else _Shape(given)
+        extra = dict(job.extra)
+        if shape.request is not None:
+            extra["request"] = shape.request
+        elif extra.get("request"):
+            extra["request"] = {name: value for name, value in extra["request"].items() if name != "tasks"}
+        same = shape.request is None and size == job.size
+        found.append(Shape(job if same else replace(job, size=size, extra=extra), shape.run_time))
+    return found
 
 
 def shaped(job: Job, size: int) -> Job:
@@ -71,19 +80,6 @@ def shaped(job: Job, size: int) -> Job:
 def have_sizes(jobs: Iterable[Job]) -> bool:
     """Whether any job gives several sizes; logs that are kept as columns have no such jobs."""
     return isinstance(jobs, list) and any(SIZES in job.extra for job in jobs)
-
-
-def _shape(job: Job, size: int, given: float | _Shape) -> Shape:
-    run_time = given.run_time if isinstance(given, _Shape) else given
-    request: Mapping[str, Any] | None = given.request if isinstance(given, _Shape) else None
-    if request is None and size == job.size:
-        return Shape(job, run_time)
-    extra = dict(job.extra)
-    if request is None and extra.get("request"):
-        request = {name: value for name, value in extra["request"].items() if name != "tasks"}
-    if request is not None:
-        extra["request"] = request
-    return Shape(replace(job, size=size, extra=extra), run_time)
 
 
 #: The field of a malleable job.

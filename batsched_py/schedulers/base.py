@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
+from batsched_py.protocol.events import SetJobMetadata
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.selection import NodeChoiceName, SelectionName
+
+PENDING = "pending"
+"""What the note of a job begins with that waited in the end."""
 
 
 @dataclass(kw_only=True)
@@ -34,11 +38,14 @@ class Scheduler(ABC):
     """Whether the policy puts running jobs back into the queue; then users hand in all jobs."""
 
     narrows_the_machine: ClassVar[bool] = False
-    """Whether the policy puts limits beside the machine, counts on hosts that sleep, or keeps jobs from the
-    queue; then the Python engine runs it."""
+    """Whether the policy puts limits beside the machine, counts on hosts that sleep or all ends at the shadow
+    time, or keeps jobs from the queue; then the Python engine runs it."""
 
     chooses_sizes: ClassVar[bool] = False
     """Whether the policy chooses among the sizes of jobs that give several, the one that ends first."""
+
+    uses_estimates: ClassVar[bool] = True
+    """Whether it matters to the policy how long jobs are expected to run."""
 
     selection: Annotated[SelectionName, Meta(description="Which of the free hosts a job gets.")] = "lowest"
     nodes: Annotated[NodeChoiceName, Meta(description="Which nodes a job gets, on a machine of nodes.")] = (
@@ -52,6 +59,28 @@ class Scheduler(ABC):
             "path/to/file.py:ClassName."
         ),
     ] = ""
+    stuck: Annotated[
+        Literal["error", "pending"],
+        Meta(
+            description="What becomes of jobs that wait when nothing else will happen: the simulation ends "
+            "with an error, or they are left pending (REJECTED in the end, with a note pending=REASON)."
+        ),
+    ] = "error"
+
+    @property
+    def leaves_jobs(self) -> bool:
+        """Whether jobs that wait in the end are left pending."""
+        return self.stuck == "pending"
+
+    def leave(self, cluster: Cluster) -> None:
+        """Nothing else will happen: leave the jobs that wait, each with a note that says why it does."""
+        for job in list(cluster.queue):
+            cluster.decide(SetJobMetadata(job.id, f"{PENDING}={self.why_pending(job)}"))
+            cluster.reject(job)
+
+    def why_pending(self, job: Job) -> str:
+        """Why a waiting job cannot start, in one word."""
+        return "Resources"
 
     def begin(self, cluster: Cluster) -> None:
         """Prepare; called once, before any job is submitted."""

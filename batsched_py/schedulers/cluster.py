@@ -28,7 +28,7 @@ from batsched_py.protocol.events import (
     Settings,
 )
 from batsched_py.protocol.hosts import NOWHERE, HostSet, checked
-from batsched_py.protocol.jobs import TICK, Host, Job
+from batsched_py.protocol.jobs import TICK, Host, Job, first_tick_from
 from batsched_py.schedulers.decisions import Remark, own_copy
 
 #: Scores of waiting jobs at a time; the lowest goes first, equal ones go in submission order.
@@ -73,6 +73,8 @@ class Cluster(Live):
     _requeue: Requeue | None = None
     counts_on_sleepers: bool = False
     """Whether reservations count on hosts that sleep."""
+    counts_all_ends: bool = False
+    """Whether all jobs that end by the shadow time count towards the extra hosts."""
     _narrows: bool = False
     """Whether the policy may narrow the machine."""
     limits: tuple[Limit, ...] = ()
@@ -246,10 +248,10 @@ class Cluster(Live):
         *extra* hosts. Where that never happens, the shadow time is infinite and there is nothing extra.
         """
         check_job(job)
-        if not (self.limits or self.counts_on_sleepers):
+        if not (self.limits or self.counts_on_sleepers or self.counts_all_ends):
             return self._ledger.reservation(job, self.now)
         limits = [limit.ahead(job) for limit in self.limits]
-        return self._ledger.reservation(job, self.now, self.to_wake, limits)
+        return self._ledger.reservation(job, self.now, self.to_wake, limits, self.counts_all_ends)
 
     def starts(self, choices: Sequence[tuple[Job, float]]) -> list[float]:
         """When each of some jobs could start at the earliest, to run for so long, if no other job starts."""
@@ -305,7 +307,7 @@ class Cluster(Live):
         """The policy has said that it narrows the machine, so that the Python engine runs it."""
         if not self._narrows:
             raise self._broke(
-                "limits, hosts that sleep and jobs kept from the queue",
+                "limits, hosts that sleep, jobs kept from the queue and all ends that count",
                 RuleBroken("only a policy that says `narrows_the_machine = True` may use them"),
             )
 
@@ -331,6 +333,11 @@ class Cluster(Live):
         """Let reservations count on hosts that sleep or are switching: they will be woken in time."""
         self._check_narrows()
         self._set(counts_on_sleepers=True)
+
+    def count_all_ends(self) -> None:
+        """Let all jobs that end by the shadow time count towards the extra hosts of a reservation."""
+        self._check_narrows()
+        self._set(counts_all_ends=True)
 
     def defer(self, job: Job) -> None:
         """Keep a waiting job from the queue, until :meth:`resume` or :meth:`reject`."""
@@ -420,6 +427,28 @@ class Cluster(Live):
         self._tell_start(running)
         return running
 
+    def start_from_head(self) -> Job | None:
+        """Start jobs from the head of the queue while they fit; the first that does not, if any is left."""
+        queue = self.queue
+        while queue:
+            head = queue.head
+            if not self.fits(head):
+                return head
+            self.start(head)
+        return None
+
+    def start_fitting(
+        self, order: Order | None = None, only_new: bool = False, beside: Reservation | None = None
+    ) -> None:
+        """Start all waiting jobs that fit, one after another; what is asked for is that of :meth:`fitting`.
+
+        With ``beside``, only jobs start that do not delay a reservation, and it admits each of them.
+        """
+        for job in self.fitting(order=order, only_new=only_new, beside=beside):
+            running = self.start(job)
+            if beside is not None:
+                beside.admit(running)
+
     def resize(self, job: Job, hosts: HostSet | int) -> RunningJob:
         """Let a running malleable job go on with these hosts, or with so many; it as it is from now on.
 
@@ -497,11 +526,8 @@ class Cluster(Live):
         return name
 
     def call_at(self, time: float) -> None:
-        """Ask to be called at a time in the future."""
-        time = float(time)
-        if self.now < time < self.now + TICK:
-            time = self.now + TICK
-        self._decide(CallMeLater(time, time=self.now))
+        """Ask to be called at a time in the future: at the first tick that is not before it."""
+        self._decide(CallMeLater(first_tick_from(float(time)), time=self.now))
 
     def switch(self, hosts: HostSet, pstate: int) -> None:
         """Put idle or sleeping hosts into a power state; until they are there, they are not free.

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from batsched_py.ledger.kinds import expected
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import checked
-from batsched_py.protocol.jobs import Job, JobState
+from batsched_py.protocol.jobs import Job, JobState, first_tick_from
 from batsched_py.protocol.profiles import Profile
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ def _job(value: Any) -> Job:
 
 #: What each field of a decision is made of.
 _CHECKS: dict[str, Callable[[Any], Any]] = {
-    "at": float,
+    "at": lambda time: first_tick_from(float(time)),
     "hosts": checked,
     "io_job": _optional(_a(ev.IoJob)),
     "job": _job,

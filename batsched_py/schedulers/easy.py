@@ -7,21 +7,22 @@ IEEE TPDS 12(6), 2001.
 Where several jobs are expected to end at the shadow time, the extra hosts are those that are left over once
 the head fits: running jobs are gone through in the order of their expected ends, those that end together in
 the order of their starts, and no further than to the one that makes the head fit. The textbook counts all
-that end then, and so backfills a little more; the tables that this package reproduces need it in this way.
+that end then, and so backfills a little more: ``ends=all``. The tables that this package reproduces need the
+former.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster, Order
-from batsched_py.schedulers.orders import OrderName, order
+from batsched_py.schedulers.orders import check_order, order
 
 
 class EasyBackfilling(Scheduler):
@@ -42,13 +43,13 @@ class EasyBackfilling(Scheduler):
 
     def schedule(self, cluster: Cluster) -> None:
         """Start from the head while it fits, reserve for the head, then backfill."""
-        queue = cluster.queue
-        while queue and cluster.fits(head := queue.head):
-            cluster.start(head)
-        if cluster.heeded and queue:
-            self._remark_on(cluster, queue.head)
-        if len(queue) > 1:
-            backfill(cluster, head, self._backfill_order)
+        head = cluster.start_from_head()
+        if head is None:
+            return
+        if cluster.heeded:
+            self._remark_on(cluster, head)
+        if len(cluster.queue) > 1:
+            cluster.start_fitting(self._backfill_order, beside=cluster.reservation(head))
 
     def _remark_on(self, cluster: Cluster, head: Job) -> None:
         """Say which reservation the head has, when it has a new one."""
@@ -58,23 +59,38 @@ class EasyBackfilling(Scheduler):
             cluster.remark(head, f"heads the queue, {extra} hosts are extra when it starts", shadow_time)
 
 
-def backfill(cluster: Cluster, head: Job, order: Order | None = None) -> None:
-    """Start the jobs that do not delay the head, which does not fit now."""
-    reservation = cluster.reservation(head)
-    for job in cluster.fitting(order=order, beside=reservation):
-        reservation.admit(cluster.start(job))
-
-
 @dataclass
 class Easy(EasyBackfilling):
     """EASY backfilling: later jobs may start early if they do not delay the first one in the queue."""
 
     name = "easy"
 
-    order: Annotated[OrderName, Meta(description="The order of the queue.")] = "submission"
-    backfill: Annotated[OrderName, Meta(description="The order in which jobs are tried for backfilling.")] = (
+    order: Annotated[str, Meta(description="The order of the queue: a name or a formula.")] = "submission"
+    backfill: Annotated[str, Meta(description="The order in which jobs are tried for backfilling.")] = (
         "submission"
     )
+    ends: Annotated[
+        Literal["needed", "all"],
+        Meta(
+            description="Which of the jobs that end at the shadow time count towards the extra hosts: as "
+            "many as the head needs, or all, as in the textbook."
+        ),
+    ] = "needed"
+
+    def __post_init__(self) -> None:
+        check_order(self.order)
+        check_order(self.backfill)
+
+    @property
+    def narrows_the_machine(self) -> bool:  # type: ignore[override]
+        """Whether all ends count."""
+        return self.ends == "all"
+
+    def begin(self, cluster: Cluster) -> None:
+        """Say which ends count, too."""
+        super().begin(cluster)
+        if self.ends == "all":
+            cluster.count_all_ends()
 
     def orders(self, cluster: Cluster) -> tuple[Order | None, Order | None]:
         """Those that were asked for."""

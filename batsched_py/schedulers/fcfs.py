@@ -11,9 +11,8 @@ class Fcfs(Scheduler):
 
     name = "fcfs"
     only_starts_jobs = True
+    uses_estimates = False
 
     def schedule(self, cluster: Cluster) -> None:
         """Start jobs from the head of the queue while they fit."""
-        queue = cluster.queue
-        while queue and cluster.fits(head := queue.head):
-            cluster.start(head)
+        cluster.start_from_head()

@@ -14,8 +14,8 @@ class Filler(Scheduler):
 
     name = "filler"
     only_starts_jobs = True
+    uses_estimates = False
 
     def schedule(self, cluster: Cluster) -> None:
         """Start all that fits, in submission order; as long as nothing ends, only new jobs can."""
-        for job in cluster.fitting(only_new=cluster.quiet):
-            cluster.start(job)
+        cluster.start_fitting(only_new=cluster.quiet)

@@ -16,6 +16,7 @@ class Ljf(Fcfs):
     """
 
     name = "ljf"
+    uses_estimates = True
 
     def begin(self, cluster: Cluster) -> None:
         """Put the queue into its order."""

@@ -16,6 +16,7 @@ from msgspec import Meta
 from batsched_py.ledger.queue import Floats, Waiting
 from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.easy import EasyBackfilling
+from batsched_py.schedulers.orders import fixed
 
 
 @dataclass
@@ -42,5 +43,6 @@ class MultiQueue(EasyBackfilling):
         """The first queue first, in the queue and for backfilling."""
         return self._queue_number, None
 
+    @fixed
     def _queue_number(self, waiting: Waiting, now: float) -> Floats:
         return np.searchsorted(self._limits, waiting.estimate).astype(np.float64)

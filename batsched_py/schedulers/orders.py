@@ -1,16 +1,24 @@
 """Orders of waiting jobs: each gives every job a score, and the lowest score goes first.
 
 They work on whole columns (see :class:`~batsched_py.ledger.queue.Waiting`), so that ten thousand waiting
-jobs are compared at once. Equal scores keep submission order.
+jobs are compared at once. Equal scores keep submission order. An order that has no name here is a formula
+(see :mod:`~batsched_py.schedulers.formulas`).
 """
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from collections.abc import Callable
+from math import log
+from typing import Literal, TypeVar, get_args
 
+from batsched_py.errors import InputError
 from batsched_py.ledger.queue import Floats, Integers, Waiting
 from batsched_py.ledger.running import RunningJob
 from batsched_py.schedulers.cluster import Cluster, Order
+from batsched_py.schedulers.formulas import USAGE, Formula
+
+_Order = TypeVar("_Order", bound=Callable[..., Floats])
 
 OrderName = Literal[
     "submission",
@@ -22,6 +30,7 @@ OrderName = Literal[
     "wfp3",
     "unicep",
     "f1",
+    "f1-queue",
     "fair-share",
 ]
 
@@ -29,31 +38,60 @@ OrderName = Literal[
 HALF_LIFE = 7 * 24 * 3600.0
 
 
-def order(name: OrderName, cluster: Cluster) -> Order:
-    """The order of this name, for jobs that wait for a cluster."""
-    return FairShare(cluster) if name == "fair-share" else _ORDERS[name]
+def order(text: str, cluster: Cluster) -> Order:
+    """The order of this name, or by this formula, for jobs that wait for a cluster."""
+    if text in _ORDERS:
+        return _ORDERS[text]
+    if text == "fair-share":
+        return FairShare(cluster)
+    needs_usage = USAGE in check_order(text)
+    return Formula(text, FairShare(cluster).decayed if needs_usage else None)
 
 
+def check_order(text: str) -> set[str]:
+    """Refuse what is neither the name of an order nor a formula; the quantities that a formula names."""
+    names = get_args(OrderName)
+    if text in names:
+        return set()
+    try:
+        return Formula(text, submission).names
+    except InputError:
+        if re.fullmatch("[a-z]+[0-9]*(-[a-z]+)*", text) is None:
+            raise
+    raise InputError(f"there is no order {text!r}; choose among {', '.join(names)}, or write a formula")
+
+
+def fixed(order: _Order) -> _Order:
+    """Say of an order that the score of a waiting job changes only with its estimate: it is computed once."""
+    order.__dict__["fixed"] = True
+    return order
+
+
+@fixed
 def submission(waiting: Waiting, now: float) -> Floats:
     """The earliest submission first."""
     return waiting.submission
 
 
+@fixed
 def shortest(waiting: Waiting, now: float) -> Floats:
     """The shortest estimate first."""
     return waiting.estimate
 
 
+@fixed
 def longest(waiting: Waiting, now: float) -> Floats:
     """The longest estimate first."""
     return -waiting.estimate
 
 
+@fixed
 def smallest_area(waiting: Waiting, now: float) -> Floats:
     """The fewest host-seconds first."""
     return waiting.size * waiting.estimate
 
 
+@fixed
 def largest_area(waiting: Waiting, now: float) -> Floats:
     """The most host-seconds first."""
     return -smallest_area(waiting, now)
@@ -89,12 +127,26 @@ def f1(waiting: Waiting, now: float) -> Floats:
 
     The best of the functions that were learned from simulations by D. Carastan-Santos and R. de Camargo,
     "Obtaining dynamic scheduling policies with simulation and machine learning", SC 2017. Times below one
-    second count as one second.
+    second count as one second. Submissions count from the first one of the workload, so the later it is, the
+    more it is like another policy: after a year, a week more or less is nothing. See :func:`f1_of_queue`.
     """
+    return _f1(waiting, waiting.submission)
+
+
+def f1_of_queue(waiting: Waiting, now: float) -> Floats:
+    """The same, with submissions that count from that of the oldest waiting job.
+
+    The function was learned from short sequences of jobs whose first arrives at 0. With this origin it does
+    the same wherever a log begins.
+    """
+    return _f1(waiting, waiting.submission - waiting.submission.min(initial=now))
+
+
+def _f1(waiting: Waiting, submission: Floats) -> Floats:
     import numpy as np
 
     length: Floats = np.log10(np.maximum(waiting.estimate, 1))
-    age: Floats = np.log10(np.maximum(waiting.submission, 1))
+    age: Floats = np.log10(np.maximum(submission, 1))
     return length * waiting.size + 870 * age
 
 
@@ -136,6 +188,10 @@ class FairShare:
         shares, weight = self._share_of[users], self._weight(now)
         use: Floats = self._paid[shares] + self._hosts[shares] * weight
         return use
+
+    def decayed(self, waiting: Waiting, now: float) -> Floats:
+        """The same in host-seconds, those of a week ago counted half."""
+        return self(waiting, now) / self._weight(now) * (HALF_LIFE / log(2))
 
     def _started(self, running: RunningJob) -> None:
         self._change(running, running.nb_hosts, self._weight(running.start))
@@ -182,4 +238,5 @@ _ORDERS: dict[str, Order] = {
     "wfp3": wfp3,
     "unicep": unicep,
     "f1": f1,
+    "f1-queue": f1_of_queue,
 }

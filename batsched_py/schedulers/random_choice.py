@@ -19,6 +19,7 @@ class RandomChoice(Scheduler):
 
     name = "random"
     only_starts_jobs = True
+    uses_estimates = False
 
     seed: Annotated[int, Meta(description="Where random choices begin.")] = 0
 

@@ -10,6 +10,7 @@ class RejectAll(Scheduler):
     """Reject all: no job ever runs."""
 
     name = "reject-all"
+    uses_estimates = False
 
     def schedule(self, cluster: Cluster) -> None:
         """Reject all that waits."""

@@ -16,6 +16,7 @@ class Sjf(Fcfs):
     """
 
     name = "sjf"
+    uses_estimates = True
 
     def begin(self, cluster: Cluster) -> None:
         """Put the queue into its order."""

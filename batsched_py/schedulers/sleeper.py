@@ -19,6 +19,7 @@ class Sleeper(Scheduler):
     """First come, first served; hosts that are idle for a while sleep until the queue needs them."""
 
     name = "sleeper"
+    uses_estimates = False
 
     idle_time: Annotated[
         float, Meta(ge=0, description="After so many idle seconds a host is put to sleep.")

@@ -42,6 +42,15 @@ class Wrapper(Scheduler):
         """Whether the policy inside does."""
         return self.inner.chooses_sizes
 
+    @property
+    def leaves_jobs(self) -> bool:
+        """Whether either policy does."""
+        return self.stuck == "pending" or self.inner.leaves_jobs
+
+    def why_pending(self, job: Job) -> str:
+        """Why the policy inside does not start a job."""
+        return self.inner.why_pending(job)
+
     def begin(self, cluster: Cluster) -> None:
         """Let the policy inside begin."""
         self.inner.begin(cluster)

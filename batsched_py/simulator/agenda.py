@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from heapq import heappop, heappush, merge
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,13 @@ from batsched_py.protocol.jobs import Job, to_tick
 from batsched_py.workload.model import Workload, as_jobs
 
 Action = Callable[[Any], None]
+
+#: SimGrid ends a sleep, a timeout or a latency that has less than this left (``surf/precision``) ...
+UNNOTICED = 1e-9
+#: ... and a task of which less than this share is left (that, times ``maxmin/precision``).
+UNNOTICED_SHARE = 1e-14
+#: No longer time is looked at for either.
+LONGEST_UNNOTICED = 1e-8
 
 
 class Agenda:
@@ -83,6 +91,22 @@ class Agenda:
             self.now = time if time.is_integer() else to_tick(time)
         action(argument)
 
+    def draw_near(self, within: Callable[[Action, Any, float], float]) -> None:
+        """Let what comes so shortly after the next action that SimGrid does not notice happen with it.
+
+        ``within`` says how short that is for an action, by its argument and its time.
+        """
+        heap = self.heap
+        first = heap[0][0]
+        near: list[tuple[float, int, int, Any, Any]] = []
+        while heap and heap[0][0] < first + LONGEST_UNNOTICED:
+            near.append(heappop(heap))
+        for time, is_notice, number, action, argument in near:
+            if 0.0 < time - first < within(action, argument, time):
+                time = first
+            heappush(heap, (time, is_notice, number, action, argument))
+        self.drop_cancelled()
+
     def drop_cancelled(self) -> None:
         """Make the first one that is not struck out the next."""
         heap, cancelled = self.heap, self.cancelled
@@ -108,25 +132,19 @@ class Submitter:
         send: Callable[[Callable[[], None]], None] = lambda hand_over: hand_over(),
     ) -> None:
         every = [as_jobs(workload.jobs) for workload in workloads]
-        names = [workload.name for workload in workloads]
-        self._workloads = dict(zip(names, every, strict=True))
-        self._ranks = {name: rank for rank, name in enumerate(names)}
-        in_order = [jobs.in_submission_order() for jobs in every]
-        self._jobs = (
-            in_order[0] if len(in_order) == 1 else merge(*in_order, key=attrgetter("submission_time"))
-        )
+        self._workloads = {workload.name: jobs for workload, jobs in zip(workloads, every, strict=True)}
+        self._ranks = {workload.name: rank for rank, workload in enumerate(workloads)}
+        first, *others = [jobs.in_submission_order() for jobs in every]
+        self._jobs = merge(first, *others, key=attrgetter("submission_time")) if others else first
         self._next = next(self._jobs, None)
         self._last: Job | None = None
         self._agenda = agenda
         self._submit = submit
         self._done = done
         self._send = send
-        self._plan(0.0, 0.0)
-
-    @property
-    def first(self) -> float | None:
-        """When the first job is submitted, if there is one; before that time only."""
-        return None if self._next is None else max(self._next.submission_time, 0.0)
+        self.begins: Callable[[None], None] | None = None
+        """Is called when the time of the first job has come."""
+        send(lambda: self._plan(agenda.clock, 0.0))
 
     def is_to_come(self, job_id: str) -> bool:
         """Whether a job is yet to be submitted."""
@@ -134,24 +152,27 @@ class Submitter:
         job = None if jobs is None else jobs.find(job_id)
         return job is not None and (self._last is None or self._turn(job) > self._turn(self._last))
 
-    def _turn(self, job: Job) -> tuple[float, int, str]:
+    def _turn(self, job: Job) -> tuple[float, int, Any]:
         """What the order of submissions goes by."""
-        return job.submission_time, self._ranks[job.workload], job.id
+        return job.submission_time, self._ranks[job.workload], self._workloads[job.workload].tie(job)
 
     def _plan(self, now: float, late: float) -> None:
         if self._next is not None:
             self._agenda.at(max(self._next.submission_time, now) + late, self._run)
         else:
-            self._agenda.notice(now + late, self._done)
+            self._agenda.notice(self._agenda.clock, self._done)
 
     def _run(self, _: None) -> None:
+        if self.begins is not None:
+            self.begins(None)
+            self.begins = None
         self._send(partial(self._hand_over, self._agenda.clock))
 
     def _hand_over(self, sent: float) -> None:
         job, submit, jobs = self._next, self._submit, self._jobs
         assert job is not None
         time = job.submission_time
-        while job is not None and job.submission_time == time:
+        while job is not None and job.submission_time <= max(time, sent):
             self._last = job
             submit(job)
             job = next(jobs, None)
@@ -213,10 +234,7 @@ def _each_line(path: str | Path, read: Callable[[str, int], Event]) -> list[Even
     return events
 
 
-_TYPES: dict[type[Event], str] = {
-    HostsAvailable: "machine_available",
-    HostsUnavailable: "machine_unavailable",
-}
+_TYPES = {HostsAvailable: "machine_available", HostsUnavailable: "machine_unavailable"}
 
 #: Of events at one time; Batsim sorts by type.
 _ORDER: list[type[Event]] = [HostsAvailable, HostsUnavailable, ExternalEvent]
@@ -249,10 +267,12 @@ def _read_generic(line: str, name: str) -> Event:
 def _read_event(line: str, forward_unknown: bool) -> Event:
     fields, time = _fields(line)
     match fields.get("type"):
-        case "machine_available":
-            return HostsAvailable(_hosts(fields), time=time)
-        case "machine_unavailable":
-            return HostsUnavailable(_hosts(fields), time=time)
+        case "machine_available" | "machine_unavailable" as kind:
+            resources = fields.get("resources")
+            if not isinstance(resources, str):
+                raise ValueError(f"`resources` must be a text like '0-3 7', not {resources!r}")
+            event = HostsAvailable if kind == "machine_available" else HostsUnavailable
+            return event(HostSet.parse(resources), time=time)
         case str(other):
             if not forward_unknown:
                 raise ValueError(
@@ -262,13 +282,6 @@ def _read_event(line: str, forward_unknown: bool) -> Event:
             return ExternalEvent(fields, time=time)
         case other:
             raise ValueError(f"`type` must be a text, not {other!r}")
-
-
-def _hosts(fields: dict[str, Any]) -> HostSet:
-    resources = fields.get("resources")
-    if not isinstance(resources, str):
-        raise ValueError(f"`resources` must be a text like '0-3 7', not {resources!r}")
-    return HostSet.parse(resources)
 
 
 class Outside:
@@ -282,7 +295,7 @@ class Outside:
         occur: Callable[[Event], None],
         done: Callable[[None], None],
     ) -> None:
-        events = sorted([event for one in lists for event in one], key=lambda event: event.time)
+        events = sorted(chain(*lists), key=lambda event: event.time)
         for event in events:
             if isinstance(event, HostsAvailable | HostsUnavailable) and event.hosts.mask >> nb_hosts:
                 beyond = event.hosts - HostSet.range(nb_hosts)

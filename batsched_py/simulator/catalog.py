@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
 from math import inf, isfinite
 from typing import Any
 
@@ -10,21 +11,10 @@ from msgspec import structs
 
 from batsched_py.errors import InputError, RuleBroken
 from batsched_py.ledger.registry import Registry
+from batsched_py.protocol import profiles as pr
 from batsched_py.protocol.events import IoJob, Settings
 from batsched_py.protocol.jobs import Job, is_natural, to_tick
-from batsched_py.protocol.profiles import (
-    Composed,
-    DataStaging,
-    Delay,
-    FileSystemAccess,
-    Homogeneous,
-    Parallel,
-    Profile,
-    Receive,
-    Send,
-    Trace,
-    Unintelligible,
-)
+from batsched_py.protocol.profiles import Delay, Homogeneous, Parallel, Profile
 from batsched_py.protocol.shown import shown
 from batsched_py.protocol.sizes import MALLEABLE, first_malleable, malleable_of, refuse_in_messages
 from batsched_py.workload.model import Workload
@@ -74,23 +64,23 @@ def _fault(profile: Profile) -> str | None:
             return _not_positive("delay", seconds)
         case Parallel():
             return _misshapen(profile)
-        case Composed(repeat=repeat):
+        case pr.Composed(repeat=repeat):
             if not is_natural(repeat) or not repeat:
                 return f"needs an integer of 1 or more as `repeat`, not {shown(repeat)}"
-        case Send(seconds=seconds):
+        case pr.Send(seconds=seconds):
             return _not_positive("sleeptime", seconds)
-        case Receive(poll_seconds=seconds):
+        case pr.Receive(poll_seconds=seconds):
             return _not_positive("polltime", seconds)
-        case FileSystemAccess(bytes_read=read, bytes_written=written):
+        case pr.FileSystemAccess(bytes_read=read, bytes_written=written):
             return _negative("bytes_to_read", read) or _negative("bytes_to_write", written)
-        case DataStaging(bytes_moved=amount):
+        case pr.DataStaging(bytes_moved=amount):
             return _negative("nb_bytes", amount)
-        case Trace():
+        case pr.Trace():
             return (
                 f"replays a trace (type {profile.kind}), which needs SimGrid; use a real Batsim for it, or "
                 "describe the job as a sequence of parallel profiles"
             )
-        case Unintelligible(fault=fault):
+        case pr.Unintelligible(fault=fault):
             return fault
     return None
 
@@ -121,12 +111,9 @@ def _misshapen(profile: Parallel) -> str | None:
         return "needs one number at least as `cpu`"
     if pairs != hosts**2:
         return f"needs {hosts**2} numbers as `com`, it has {pairs}"
-    faults = (
-        _negative(name, value)
-        for name, values in (("cpu", profile.work), ("com", profile.bytes_sent))
-        for value in values
-    )
-    return next(filter(None, faults), None)
+    works = (_negative("cpu", value) for value in profile.work)
+    sent = (_negative("com", value) for value in profile.bytes_sent)
+    return next(filter(None, chain(works, sent)), None)
 
 
 def as_registered(profile: Profile) -> Profile:
@@ -187,16 +174,15 @@ class Catalog(Registry):
         for name, profile in unusual.items():
             if profile.parts:
                 self._measure(workload.name, name, (), sizes)
+        checks: list[Callable[[Job, Profile], str | None]] = []
         if any(isinstance(profile, Parallel) for profile in unusual.values()):
-            profiles = self.profiles[workload.name]
-            for job in workload.jobs:
-                if (fault := _misfit(job, profiles[job.profile])) is not None:
-                    raise InputError(f"workload {workload.name!r}: {fault}")
-
+            checks.append(_misfit)
         if first_malleable(workload.jobs) is not None:
             self.malleable = True
+            checks.append(self._stiff)
+        for check in checks:
             for job in workload.jobs:
-                if (fault := self._stiff(job, workload.profiles[job.profile])) is not None:
+                if (fault := check(job, workload.profiles[job.profile])) is not None:
                     raise InputError(f"workload {workload.name!r}: {fault}")
 
     def _stiff(self, job: Job, profile: Profile) -> str | None:
@@ -265,15 +251,12 @@ class Catalog(Registry):
         if isinstance(profile, Parallel) and (fault := _misfit(job, profile)) is not None:
             raise RuleBroken(fault)
         if MALLEABLE in job.extra:
-            self._add_malleable(job, profile)
+            if self._in_messages:
+                refuse_in_messages([job])
+            if (fault := self._stiff(job, profile)) is not None:
+                raise RuleBroken(fault)
+            self.malleable = True
         return profile
-
-    def _add_malleable(self, job: Job, profile: Profile) -> None:
-        if self._in_messages:
-            refuse_in_messages([job])
-        if (fault := self._stiff(job, profile)) is not None:
-            raise RuleBroken(fault)
-        self.malleable = True
 
     def io_profile(self, workload: str, io_job: IoJob) -> Profile:
         """What an IO job does that is to run beside a job of a workload; a new profile becomes known."""

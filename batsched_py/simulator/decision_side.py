@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from batsched_py.errors import PeerFailed
 from batsched_py.ledger.ledger import Ledger
@@ -13,9 +13,6 @@ from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.protocol.events import reason_to_stop
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.simulator.catalog import Catalog
-
-if TYPE_CHECKING:
-    from batsched_py.wire.sockets import AskingEnd
 
 
 class Listener(Protocol):
@@ -79,10 +76,17 @@ class Messenger:
 _log = logging.getLogger(__name__)
 
 
+class Asks(Protocol):
+    """The end of a connection, such as an ``AskingEnd``."""
+
+    def ask(self, request: bytes) -> bytes:
+        """Send a request and wait for the reply to it."""
+
+
 class RemoteProcess:
     """Reacts to requests by asking the decision process at the other end."""
 
-    def __init__(self, end: AskingEnd, dialect: Dialect = BATSIM4) -> None:
+    def __init__(self, end: Asks, dialect: Dialect = BATSIM4) -> None:
         self._end = end
         self._codec = dialect.codec()
         self._open = False

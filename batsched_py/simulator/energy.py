@@ -16,13 +16,7 @@ from msgspec import Struct
 
 from batsched_py.errors import InputError, RuleBroken
 from batsched_py.outside.curve import CURVES, Curve, Known
-from batsched_py.protocol.events import (
-    ChangeHostsPState,
-    Event,
-    HostsPStateChanged,
-    HostsStateChanged,
-    SetHostsState,
-)
+from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState
 from batsched_py.simulator.agenda import Agenda
@@ -124,11 +118,8 @@ class Bill:
     """
 
     def __init__(self, known: Known) -> None:
-        self._accounts = [
-            _Account(name, curve)
-            for name, curve in (("energy_cost", known.price), ("carbon_grams", known.carbon))
-            if curve is not None
-        ]
+        curves = ("energy_cost", known.price), ("carbon_grams", known.carbon)
+        self._accounts = [_Account(name, curve) for name, curve in curves if curve is not None]
 
     def draw(self, start: float, end: float, watts: float) -> None:
         """Add the energy of this power from one time to another."""
@@ -228,8 +219,8 @@ class EnergyTrace:
     def _row(self, kind: str) -> float:
         now, joules = self._agenda.clock, self.meter.total()
         (time, before), self._before = self._before, (now, joules)
-        power = f"{(joules - before) / (now - time):g}" if now - time >= LEAST_INTERVAL else "NA"
-        self._write(f"{now:g},{joules:g},{kind},{self.meter.least_watts:g},{power}\n")
+        power = f"{(joules - before) / (now - time):.6f}" if now - time >= LEAST_INTERVAL else "NA"
+        self._write(f"{now:.6f},{joules:.6f},{kind},{self.meter.least_watts:.6f},{power}\n")
         return joules
 
 
@@ -263,7 +254,7 @@ class Power:
         context: Context,
         energy: EnergyTrace,
         runner: Runner,
-        tell: Callable[[Event], None],
+        tell: Callable[[ev.Event], None],
         send: Send | None,
     ) -> None:
         self._hosts = context.hosts
@@ -278,10 +269,8 @@ class Power:
         self._tell = tell
         self._send = send
         self._pstates = [host.pstate for host in context.hosts]
-        self.asleep: dict[HostState, HostSet] = {
-            state: HostSet()
-            for state in (HostState.SLEEPING, HostState.SWITCHING_ON, HostState.SWITCHING_OFF)
-        }
+        states = (HostState.SLEEPING, HostState.SWITCHING_ON, HostState.SWITCHING_OFF)
+        self.asleep = dict.fromkeys(states, HostSet())
         """The hosts that sleep or are on their way, also while they are unavailable."""
         for pstate in sorted(set(self._pstates)):
             self._row(HostSet.of(host.id for host in context.hosts if host.pstate == pstate), pstate)
@@ -290,7 +279,7 @@ class Power:
         """Hosts are in a power state now; -1 and -2 are on the way to a computing or sleeping one."""
         self._write(f"{self._agenda.clock:g},{hosts},{pstate}\n")
 
-    def request(self, decision: SetHostsState) -> None:
+    def request(self, decision: ev.SetHostsState) -> None:
         """Begin to put hosts into a power state."""
         hosts, pstate = decision.hosts, decision.pstate
         first = self._hosts[next(iter(hosts))]
@@ -311,7 +300,7 @@ class Power:
         if self._state_trace is not None:
             self._state_trace.row()
 
-    def change(self, decision: ChangeHostsPState) -> None:
+    def change(self, decision: ev.ChangeHostsPState) -> None:
         """Put hosts into a power state at once, without the time and energy of falling asleep or waking."""
         hosts, pstate = decision.hosts, decision.pstate
         if turned_off := hosts & self._machines.away[HostState.SLEEPING]:
@@ -320,7 +309,7 @@ class Power:
         self._row(hosts, pstate)
         for host in hosts:
             self._put(host, pstate)
-        self._tell(HostsPStateChanged(hosts, pstate))
+        self._tell(ev.HostsPStateChanged(hosts, pstate))
 
     def _leave(self, number: int, pstate: int) -> float | None:
         """Let a host leave its power state for another; how long it is on its way, if it is at all."""
@@ -344,8 +333,7 @@ class Power:
             self._meter.put_load(number, 0.0)
             self._put(number, request.pstate)
             asleep = request.pstate in self._hosts[number].sleep_states
-            after = HostState.SLEEPING if asleep else HostState.IDLE
-            self._turn(number, after)
+            self._turn(number, HostState.SLEEPING if asleep else HostState.IDLE)
         if self._send is None:
             self._agenda.at(self._agenda.clock, self._count_off, arrival)
         else:
@@ -378,4 +366,4 @@ class Power:
         self._energy_trace.power_states_change()
         if trace_states and self._state_trace is not None:
             self._state_trace.row()
-        self._tell(HostsStateChanged(request.hosts, request.pstate))
+        self._tell(ev.HostsStateChanged(request.hosts, request.pstate))

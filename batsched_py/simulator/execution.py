@@ -15,19 +15,11 @@ from math import inf
 from msgspec import Struct
 
 from batsched_py.ledger.running import RESIZES_HEADER, ResizedJob, RunningJob
+from batsched_py.protocol import profiles as pr
 from batsched_py.protocol.events import Progress
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job, JobState
-from batsched_py.protocol.profiles import (
-    TIMING_PRECISION,
-    Composed,
-    Computation,
-    Delay,
-    Homogeneous,
-    Profile,
-    Receive,
-    Speeds,
-)
+from batsched_py.protocol.profiles import TIMING_PRECISION, Computation, Homogeneous, Profile, Speeds
 from batsched_py.protocol.sizes import MALLEABLE, Malleable, malleable_of
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.catalog import Catalog
@@ -44,7 +36,7 @@ class Frame(Struct):
     """A profile that consists of others and is under way."""
 
     name: str
-    profile: Composed | Receive
+    profile: pr.Composed | pr.Receive
     step: int = 0
 
 
@@ -108,7 +100,7 @@ class Execution(Struct, gc=False, eq=False):
 
     def go_into(self, name: str, profile: Profile, profiles: Profiles) -> None:
         """Go on with the first task of a profile, inside those that are under way."""
-        while isinstance(profile, Composed):
+        while isinstance(profile, pr.Composed):
             self.frames += (Frame(name, profile),)
             name = profile.step_name(0)
             profile = profiles[name]
@@ -120,7 +112,7 @@ class Execution(Struct, gc=False, eq=False):
             frame = self.frames[-1]
             frame.step += 1
             if frame.step < frame.profile.length:
-                assert isinstance(frame.profile, Composed)
+                assert isinstance(frame.profile, pr.Composed)
                 name = frame.profile.step_name(frame.step)
                 self.go_into(name, profiles[name], profiles)
                 return None
@@ -209,8 +201,8 @@ class Computing:
         """Which part of a task is done."""
         seconds = task.seconds(execution.nb_executors, execution.speeds)
         if execution.executors is not None:
-            for host, flops in work_by_host(execution, task).items():
-                seconds = max(seconds, flops / self.capacity(host))
+            work = work_by_host(execution, task)
+            seconds = max(seconds, *(flops / self.capacity(host) for host, flops in work.items()))
         return min((self._agenda.clock - execution.task_start) / seconds, 1.0) if seconds > 0 else 1.0
 
 
@@ -234,10 +226,17 @@ class PlainJobs:
     """
 
     def __init__(
-        self, agenda: Agenda, machines: Machines, catalog: Catalog, exact: dict[str, Job], speed: float
+        self,
+        agenda: Agenda,
+        machines: Machines,
+        catalog: Catalog,
+        exact: dict[str, Job],
+        speed: float,
+        late_jobs_stay: bool,
     ) -> None:
         """The ``speed`` is that of all hosts in flop/s; 0 where no job is plain."""
         self._speed = speed
+        self._late_jobs_stay = late_jobs_stay
         self._agenda = agenda
         self._machines = machines
         self._profiles = catalog.profiles
@@ -259,7 +258,7 @@ class PlainJobs:
             return False
         self._machines.occupy(running.hosts, running.nb_hosts, now)
         seconds, end = profile.work / self._speed, _SUCCESS
-        if seconds > job.walltime + TIMING_PRECISION:
+        if seconds > job.walltime + TIMING_PRECISION and not self._late_jobs_stay:
             seconds, end = job.walltime, JobState.WALLTIME_REACHED
         agenda.count = number = agenda.count + 1
         heappush(agenda.heap, (now + seconds, 0, number, end, running))
@@ -267,7 +266,10 @@ class PlainJobs:
 
     def running(self) -> list[tuple[int, RunningJob]]:
         """The jobs with their numbers in the agenda."""
-        return [(number, job) for _, _, number, _, job in self._agenda.heap if type(job) is RunningJob]
+        heap, cancelled = self._agenda.heap, self._agenda.cancelled
+        return [
+            (each, job) for _, _, each, _, job in heap if type(job) is RunningJob and each not in cancelled
+        ]
 
     def progress(self, running: RunningJob) -> Progress:
         """How far a job has come."""
@@ -299,7 +301,7 @@ class Share(Struct, eq=False):
         return float(self.left / self.speed) if self.speed else 0.0
 
 
-class MalleableTasks:
+class MalleableTasks(Struct, eq=False):
     """An execution model: one task on hosts of its own, whose number may change.
 
     How much of a task is done is kept exactly, as a fraction: the sum over its sizes of its speed with that
@@ -309,16 +311,13 @@ class MalleableTasks:
     faster or slower as the job's speedup says. All hosts go at the pace of the slowest.
     """
 
-    def __init__(
-        self, computing: Computing, agenda: Agenda, done_in: DoneIn, meter: Meter | None, outputs: Outputs
-    ) -> None:
-        self._computing = computing
-        self._agenda = agenda
-        self._done_in = done_in
-        self._meter = meter
-        self._outputs = outputs
-        self._write: Write | None = None
-        self._shares: dict[str, Share] = {}
+    _computing: Computing
+    _agenda: Agenda
+    _done_in: DoneIn
+    _meter: Meter | None
+    _outputs: Outputs
+    _write: Write | None = None
+    _shares: dict[str, Share] = {}
 
     def has(self, execution: Execution) -> bool:
         """Whether this is the execution of a malleable job."""
@@ -359,11 +358,8 @@ class MalleableTasks:
 
     def _speed(self, execution: Execution, malleable: Malleable) -> Fraction:
         size, task = execution.job.size, execution.task
-        if isinstance(task, Delay):
-            seconds = task.seconds
-        else:
-            assert isinstance(task, Computation)
-            seconds = task.seconds(size, execution.speeds)
+        assert isinstance(task, pr.Delay | Computation)
+        seconds = task.seconds if isinstance(task, pr.Delay) else task.seconds(size, execution.speeds)
         if not seconds:
             return Fraction(0)
         return malleable.speedup(execution.nb_hosts) / malleable.speedup(size) / Fraction(seconds)

@@ -45,7 +45,8 @@ AccaSim has groups of equal nodes, and how many nodes each group has::
     {"groups": {"g0": {"core": 4, "mem": 1048576}}, "resources": {"g0": 120}}
 
 Memory is in KiB there, as in the logs that AccaSim reads. Any other resource of a group is counted under its
-name.
+name. With ``"equivalence": {"processor": {"core": 2}}``, a processor of a log takes two cores; then these
+nodes have room for two each.
 """
 
 from __future__ import annotations
@@ -65,40 +66,6 @@ from batsched_py.protocol.requests import MOST, amount
 from batsched_py.simulator.platform import MOST_HOSTS, Platform, PlatformHost, PowerState, SleepState
 from batsched_py.workload.swf.conventions import LOG_SPEED
 
-
-class NodeSleep(Struct, frozen=True):
-    """How each core of a node sleeps, and what it draws on its way there and back."""
-
-    watts: float
-    on_seconds: float
-    on_watts: float
-    off_seconds: float
-    off_watts: float
-
-
-class NodePower(Struct, frozen=True):
-    """The watts of each core of a node."""
-
-    idle: float
-    full: float
-    sleep: NodeSleep | None = None
-    """Nothing if it cannot sleep."""
-
-    def states(self, speed: float) -> list[PowerState]:
-        """Its power states: to compute in, then to sleep in, to switch off in and to switch on in.
-
-        A host passes through the last two by executing one flop.
-        """
-        states = [PowerState(speed, self.idle, self.idle, self.full)]
-        if (sleep := self.sleep) is not None:
-            states += [
-                PowerState(1.0, sleep.watts, sleep.watts, sleep.watts),
-                PowerState(1 / sleep.off_seconds, sleep.off_watts, sleep.off_watts, sleep.off_watts),
-                PowerState(1 / sleep.on_seconds, sleep.on_watts, sleep.on_watts, sleep.on_watts),
-            ]
-        return states
-
-
 #: The power states of a node that can sleep: asleep, switching off, switching on.
 _SLEEP = SleepState(1, 2, 3)
 
@@ -116,7 +83,8 @@ class NodeKind(Struct, frozen=True):
     partitions: Sequence[str] = ()
     speed: float = 1.0
     """Of each core, relative to the machine of a log."""
-    power: NodePower | None = None
+    power: Sequence[PowerState] = ()
+    """Of each core: to compute in and, if it can sleep, those of ``_SLEEP``; none where that is not known."""
 
 
 def platform_of(kinds: Sequence[NodeKind], licences: Mapping[str, int], path: str) -> Platform:
@@ -131,24 +99,19 @@ def platform_of(kinds: Sequence[NodeKind], licences: Mapping[str, int], path: st
     zone = {"licences": _written(licences)} if licences else {}
     hosts: list[PlatformHost] = []
     for kind in kinds:
-        power = kind.power or NodePower(0.0, 0.0)
-        pstates = power.states(kind.speed * LOG_SPEED)
-        sleep_states = {} if power.sleep is None else {_SLEEP.sleep: _SLEEP}
+        pstates = list(kind.power) or [PowerState(kind.speed * LOG_SPEED)]
+        sleep_states = {_SLEEP.sleep: _SLEEP} if len(pstates) > 1 else {}
         for place, name in enumerate(kind.names):
             properties = _properties(kind, name, place)
-            width = len(str(kind.cores - 1))
-            for core in range(kind.cores):
-                hosts.append(
-                    PlatformHost(
-                        len(hosts),
-                        f"{name}-{core:0{width}}",
-                        pstates,
-                        sleep_states=sleep_states,
-                        properties=properties,
-                        zone_properties=zone,
-                    )
-                )
+            for core in _numbered(f"{name}-", kind.cores):
+                hosts.append(PlatformHost(len(hosts), core, pstates, 0, sleep_states, properties, zone))
     return Platform(hosts, path=path)
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    """So many names, of one length."""
+    width = len(str(count - 1))
+    return [f"{name}{number:0{width}}" for number in range(count)]
 
 
 def _properties(kind: NodeKind, name: str, place: int) -> dict[str, str]:
@@ -159,10 +122,10 @@ def _properties(kind: NodeKind, name: str, place: int) -> dict[str, str]:
         properties["switch"] = kind.switches[place]
     if kind.power:
         properties["wattage_per_state"] = ",".join(
-            f"{_number(state.idle_watts)}:{_number(state.full_watts)}" for state in kind.power.states(1.0)
+            f"{_number(state.idle_watts)}:{_number(state.full_watts)}" for state in kind.power
         )
-        if kind.power.sleep is not None:
-            properties["sleep_pstates"] = f"{_SLEEP.sleep}:{_SLEEP.switch_off}:{_SLEEP.switch_on}"
+    if len(kind.power) > 1:
+        properties["sleep_pstates"] = f"{_SLEEP.sleep}:{_SLEEP.switch_off}:{_SLEEP.switch_on}"
     return {key: value for key, value in properties.items() if value or key == "role"}
 
 
@@ -239,7 +202,7 @@ def toml_machine(text: str, path: str) -> Platform:
                 kinds.append(_toml_kind(table))
             except ValueError as error:
                 raise ValueError(f"nodes {place + 1}: {error}") from None
-    except (tomllib.TOMLDecodeError, ValueError) as error:
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: {error}") from None
     return platform_of(kinds, file.licences, path)
 
@@ -271,9 +234,7 @@ def _node_names(nodes: _Nodes) -> list[str]:
         raise ValueError("give either a count of nodes, or names like 'n[1-16]'")
     if nodes.names is not None:
         return expand(nodes.names)
-    count = nodes.count or 0
-    width = len(str(count - 1))
-    return [f"{nodes.name}{number:0{width}}" for number in range(count)]
+    return _numbered(nodes.name, nodes.count or 0)
 
 
 def _switches(nodes: _Nodes, count: int) -> list[str]:
@@ -284,40 +245,49 @@ def _switches(nodes: _Nodes, count: int) -> list[str]:
     return [f"{nodes.name}-switch{place // per_switch}" for place in range(count)] if per_switch else []
 
 
-def _power(nodes: _Nodes) -> NodePower | None:
-    """What each core of the nodes draws."""
-    sleeping = (nodes.sleep_watts, nodes.switch_on_seconds, nodes.switch_off_seconds)
-    switching = (nodes.switch_on_watts, nodes.switch_off_watts)
+def _power(nodes: _Nodes) -> list[PowerState]:
+    """The power states of each core of the nodes; it passes the two of switching by executing one flop."""
+    asleep, off_seconds, on_seconds = nodes.sleep_watts, nodes.switch_off_seconds, nodes.switch_on_seconds
+    switching = (nodes.switch_off_watts, nodes.switch_on_watts)
+    sleeps = any(value is not None for value in (asleep, off_seconds, on_seconds, *switching))
     if nodes.idle_watts is None or nodes.full_watts is None:
-        if any(value is not None for value in (*sleeping, *switching)):
+        if sleeps:
             raise ValueError("nodes that sleep need idle_watts and full_watts")
-        return None
+        return []
     idle, full = nodes.idle_watts / nodes.cores, nodes.full_watts / nodes.cores
-    asleep, on_seconds, off_seconds = sleeping
-    if asleep is None or on_seconds is None or off_seconds is None:
-        if any(value is not None for value in (*sleeping, *switching)):
-            raise ValueError("sleep_watts, switch_on_seconds and switch_off_seconds go together; give all")
-        return NodePower(idle, full)
-    on_watts, off_watts = (full if watts is None else watts / nodes.cores for watts in switching)
-    return NodePower(
-        idle, full, NodeSleep(asleep / nodes.cores, on_seconds, on_watts, off_seconds, off_watts)
-    )
+    computing = PowerState(nodes.speed * LOG_SPEED, idle, idle, full)
+    if not sleeps:
+        return [computing]
+    if asleep is None or off_seconds is None or on_seconds is None:
+        raise ValueError("sleep_watts, switch_on_seconds and switch_off_seconds go together; give all")
+    off, on = (full if watts is None else watts / nodes.cores for watts in switching)
+    others = (1.0, asleep / nodes.cores), (1 / off_seconds, off), (1 / on_seconds, on)
+    return [computing, *(PowerState(speed, watts, watts, watts) for speed, watts in others)]
 
 
 _Amount = Annotated[int, Meta(ge=0, le=MOST)]
 _Count = Annotated[int, Meta(ge=1, le=MOST_HOSTS)]
 
 
+class _Equivalence(Struct, forbid_unknown_fields=True):
+    core: _Count = 1
+
+
 class _AccasimFile(Struct):
     groups: dict[str, dict[str, _Amount]]
     resources: dict[str, _Count]
+    equivalence: dict[str, _Equivalence] = {}
+    """How many cores one processor of a log takes."""
 
 
 def read_accasim_machine(path: str | Path) -> Platform:
     """The machine that a file of AccaSim describes."""
     try:
         file = msgspec.json.decode(Path(path).read_bytes(), type=_AccasimFile)
-        kinds = [_accasim_kind(name, file.groups, count) for name, count in file.resources.items()]
+        for name in file.equivalence.keys() - {"processor"}:
+            raise ValueError(f"`equivalence` is known of a processor only, not of {name!r}")
+        cores = file.equivalence.get("processor", _Equivalence()).core
+        kinds = [_accasim_kind(name, file.groups, count, cores) for name, count in file.resources.items()]
     except OSError as error:
         raise InputError(f"{path}: cannot read this machine ({error.strerror})") from None
     except (msgspec.DecodeError, ValueError) as error:
@@ -325,17 +295,17 @@ def read_accasim_machine(path: str | Path) -> Platform:
     return platform_of(kinds, {}, str(path))
 
 
-def _accasim_kind(group: str, groups: dict[str, dict[str, int]], count: int) -> NodeKind:
+def _accasim_kind(group: str, groups: dict[str, dict[str, int]], count: int, cores: int) -> NodeKind:
+    """Nodes with room for as many processors of a log as they have times so many ``cores``."""
     if group not in groups:
         raise ValueError(f"`resources` names group {group!r}, which is not among the `groups`")
     resources = dict(groups[group])
-    cores = resources.pop("core", 0)
-    if not cores:
-        raise ValueError(f"the nodes of group {group!r} have no `core`")
+    room = resources.pop("core", 0) // cores
+    if not room:
+        raise ValueError(f"the nodes of group {group!r} have no `core`, or fewer than a processor takes")
     if "mem" in resources:
         resources["memory"] = resources.pop("mem")
-    width = len(str(count - 1))
-    return NodeKind([f"{group}_{number:0{width}}" for number in range(count)], cores, resources)
+    return NodeKind(_numbered(f"{group}_", count), room, resources)
 
 
 def read_slurm(path: str) -> Platform:

@@ -22,11 +22,9 @@ class Machines:
         self.storages = storages
         self.computing = 0
         """How many hosts have a job and are not away."""
-        self.away: dict[HostState, HostSet] = {
-            state: HostSet()
-            for state in HostState
-            if state is not HostState.IDLE and state is not HostState.COMPUTING
-        }
+        apart = (HostState.IDLE, HostState.COMPUTING)
+        others: list[HostState] = [state for state in HostState if state not in apart]
+        self.away = dict.fromkeys(others, HostSet())
         """The hosts in each state that is neither idle nor computing."""
         self._unavailable = False
         self._since = 0.0

@@ -5,9 +5,10 @@ Files of Batsim 5 are beside those of Batsim 4; programs that want results and n
 
 from __future__ import annotations
 
+import csv
 import io
-import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import chain, repeat
@@ -20,8 +21,10 @@ import msgspec
 
 from batsched_py import __version__
 from batsched_py.errors import InputError
+from batsched_py.output_files import Draft
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
+from batsched_py.simulator.distribution import Distribution
 
 JOBS_HEADER = (
     "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,final_state,"
@@ -67,32 +70,33 @@ End = tuple[Job, JobState, HostSet, float, float, float, str]
 Write = Callable[[str], object]
 
 
-class File(Protocol):
+class File(ABC):
     """Where the lines of one kind of output go."""
 
     path: Path
 
+    @abstractmethod
     def write(self, text: str) -> None:
         """Add some lines."""
 
-    def complete(self) -> None:
+    def complete(self) -> None:  # noqa: B027
         """The simulation ended well."""
 
-    def abandon(self) -> None:
+    def abandon(self) -> None:  # noqa: B027
         """The simulation did not end well."""
 
 
-class OutputFile:
-    """A file that gets its name only when it is complete; until then it is called ``NAME.part``."""
+class OutputFile(File):
+    """A file that gets its name only when it is complete; a ``visible`` one is ``NAME.part`` until then."""
 
-    def __init__(self, path: Path, header: str) -> None:
+    def __init__(self, path: Path, header: str, visible: bool = False) -> None:
         self.path = path
-        self._part = path.with_name(path.name + ".part")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: TextIO = self._part.open("w", encoding="utf-8", errors="backslashreplace", newline="")
+            self._draft = Draft(path, visible)
         except OSError as error:
             raise self._blame(error) from None
+        self._file = io.TextIOWrapper(self._draft.file, "utf-8", "backslashreplace", newline="")
         self.write(header)
 
     def write(self, text: str) -> None:
@@ -105,16 +109,14 @@ class OutputFile:
     def complete(self) -> None:
         """Give the file its name."""
         try:
-            self._file.close()
-            os.replace(self._part, self.path)
+            self._file.flush()
+            self._draft.complete()
         except OSError as error:
             raise self._blame(error) from None
 
     def abandon(self) -> None:
         """Remove what was written: half a schedule is easily taken for a whole one."""
-        with suppress(OSError):
-            self._file.close()
-            self._part.unlink()
+        self._draft.abandon()
 
     def _blame(self, error: OSError) -> InputError:
         return InputError(f"cannot write {self.path}: {error.strerror}")
@@ -144,10 +146,15 @@ class Results:
         self.nb_rejected = 0
         self.nb_success = 0
         self.makespan = 0.0
+        """Batsim's: when the last job ended."""
+        self.first_submission = inf
         self.sum_waiting = self.max_waiting = 0.0
         self.sum_turnaround = self.max_turnaround = 0.0
         self.sum_slowdown = self.max_slowdown = 0.0
         self.sum_bounded_slowdown = 0.0
+        self.waitings = Distribution()
+        self.bounded_slowdowns = Distribution()
+        """Those of the jobs that ran, for medians."""
         self.consumed_joules = 0.0
         self.bill: dict[str, float] = {}
         """What the energy cost, and the carbon that it caused, where that is known."""
@@ -165,11 +172,9 @@ class Results:
             names = [(quoted(workload), mark, quoted(name)) for workload, mark, name in names]
             profiles = tuple(map(quoted, profiles))
         walltimes: Sequence[float] = [-1.0 if limit == inf else limit for limit in limits]
-        row = _ROW
-        if all(map(float.is_integer, chain(submissions, walltimes, starts, ends))) and all(
-            map(lt, starts, ends)
-        ):
-            row, times = _WHOLE_ROW, (submissions, walltimes, starts, ends)
+        row, times = _ROW, (submissions, walltimes, starts, ends)
+        if all(map(float.is_integer, chain(*times))) and all(map(lt, starts, ends)):
+            row = _WHOLE_ROW
             submissions, walltimes, starts, ends = (tuple(map(int, column)) for column in times)
         runtimes = [runtime or LEAST_RUNTIME for runtime in map(sub, ends, starts)]
         finishes = list(map(add, starts, runtimes))
@@ -180,13 +185,17 @@ class Results:
         self.nb_jobs += len(ended)
         self.nb_success += states.count(JobState.SUCCESS)
         self.makespan = float(max(self.makespan, *finishes))
+        self.first_submission = float(min(self.first_submission, *submissions))
         self.sum_waiting = _sum(waitings, self.sum_waiting)
         self.max_waiting = float(max(self.max_waiting, *waitings))
         self.sum_turnaround = _sum(turnarounds, self.sum_turnaround)
         self.max_turnaround = float(max(self.max_turnaround, *turnarounds))
         self.sum_slowdown = _sum(slowdowns, self.sum_slowdown)
         self.max_slowdown = max(self.max_slowdown, *slowdowns)
-        self.sum_bounded_slowdown = _sum(map(max, bounded, repeat(1.0)), self.sum_bounded_slowdown)
+        at_least_one = list(map(max, bounded, repeat(1.0)))
+        self.sum_bounded_slowdown = _sum(at_least_one, self.sum_bounded_slowdown)
+        self.waitings.add(waitings)
+        self.bounded_slowdowns.add(at_least_one)
         rows = zip(
             [name for _, _, name in names],
             [workload for workload, _, _ in names],
@@ -212,12 +221,27 @@ class Results:
         """A job was refused; its row."""
         self.nb_jobs += 1
         self.nb_rejected += 1
+        self.first_submission = min(self.first_submission, job.submission_time)
         name, workload, profile = map(quoted, (job.name, job.workload, job.profile))
         walltime = job.walltime if job.has_walltime else -1.0
         return (
             f"{name},{workload},{profile},{job.submission_time:.6f},{job.size},{walltime:.6f},0,REJECTED,"
             f',,,,,,,,"{metadata}"\n'
         )
+
+    def look_at(self, rows: str) -> None:
+        """An engine has counted the jobs of these rows, but does not tell when the first was submitted.
+
+        No job is submitted before 0, so that most simulations are looked at once.
+        """
+        if self.first_submission > 0:
+            submissions = (float(row[3]) for row in csv.reader(io.StringIO(rows, newline="")))
+            self.first_submission = min(self.first_submission, *submissions)
+
+    @property
+    def span(self) -> float:
+        """From the first submission to the last end, which is the makespan that people are told."""
+        return self.makespan - self.first_submission if self.nb_finished else 0.0
 
     @property
     def nb_finished(self) -> int:
@@ -266,8 +290,12 @@ class Outputs:
 
     def follow(self, set_write: Callable[[Write], None], refresh: Callable[[Results], None]) -> None:
         """Let an engine write the rows of jobs and add up the results itself."""
-        if self._prefix:
-            set_write(self._write_jobs)
+
+        def write(rows: str) -> None:
+            self._results.look_at(rows)
+            self._write_jobs(rows)
+
+        set_write(write)
         self._refresh = refresh
 
     @property
@@ -285,20 +313,17 @@ class Outputs:
             self._refresh(self._results)
         return self._results.nb_jobs + len(self._ends)
 
-    def open(self, name: str, header: str) -> Write:
+    def open(self, name: str, header: str, suffix: str = ".csv") -> Write:
         """Begin a file, and give what writes to it; without a prefix, that writes nowhere."""
         if not self._prefix:
-            return write_nowhere
-        return self._begin_file(f"{name}.csv", header)
+            return lambda text: None
+        file = self._new_file(self._path(f"{name}{suffix}"), header)
+        self._files.append(file)
+        return file.write
 
     def open_schedule_trace(self, beginning: str) -> Write:
         """The same for the Paje trace."""
-        return self._begin_file("schedule.trace", beginning)
-
-    def _begin_file(self, name: str, header: str) -> Write:
-        file = self._new_file(self._path(name), header)
-        self._files.append(file)
-        return file.write
+        return self.open("schedule", beginning, ".trace")
 
     def _path(self, name: str) -> Path:
         return Path(f"{self._prefix}{self._after_prefix}{name}")
@@ -328,19 +353,17 @@ class Outputs:
             self._write_jobs(rows)
 
     def complete(self, machines: CountsHosts) -> None:
-        """The simulation ended well: give the files their names."""
+        """The simulation ended well: give the files their names.
+
+        The resizes of an earlier simulation are removed, which would be taken for those of this one.
+        """
         self._write_schedule(machines)
         for file in self._files:
             file.complete()
-        if self._files and isinstance(self._files[0], OutputFile):
-            self._remove_other_resizes()
-
-    def _remove_other_resizes(self) -> None:
-        """Remove the resizes of an earlier simulation, which would be taken for those of this one."""
-        path = self._path("resizes.csv")
-        if str(path) not in self.files:
+        resizes = self._path("resizes.csv")
+        if self._files and isinstance(self._files[0], OutputFile) and str(resizes) not in self.files:
             with suppress(OSError):
-                path.unlink()
+                resizes.unlink()
 
     def _write_schedule(self, machines: CountsHosts) -> None:
         row = {
@@ -406,10 +429,6 @@ def quoted(text: str) -> str:
     return '"{}"'.format(text.replace('"', '""')) if _TO_BE_QUOTED.search(text) else text
 
 
-def write_nowhere(text: str) -> None:
-    """Write nothing."""
-
-
 class Batsim5Outputs(Outputs):
     """Files whose names just follow the prefix, such as ``out/``; what came out of it all is in JSON.
 
@@ -435,17 +454,16 @@ class Batsim5Outputs(Outputs):
             for name, value in values.items()
             if value != UNMEASURED
         }
-        if self._prefix:
-            write = self._begin_file("schedule.json", "")
-            write(msgspec.json.format(msgspec.json.encode(told), indent=2).decode() + "\n")
+        write = self.open("schedule", "", ".json")
+        write(msgspec.json.format(msgspec.json.encode(told), indent=2).decode() + "\n")
 
 
 #: What the names of files begin with; nobody sees it.
 PREFIX = "kept"
 
 
-class MemoryFile:
-    """The lines of one file."""
+class MemoryFile(File):
+    """The lines of one file; what was written stays, whether anybody asks for it or not."""
 
     def __init__(self, path: Path, header: str) -> None:
         self.path = path
@@ -454,12 +472,6 @@ class MemoryFile:
     def write(self, text: str) -> None:
         """Add some lines."""
         self._pieces.append(text)
-
-    def complete(self) -> None:
-        """What was written stays."""
-
-    def abandon(self) -> None:
-        """Nobody will ask for what was written."""
 
     @property
     def text(self) -> str:

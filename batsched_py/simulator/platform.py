@@ -18,8 +18,6 @@ from batsched_py.protocol.jobs import NODE_PROPERTIES, Host, read_power, read_wa
 from batsched_py.workload.swf.conventions import LOG_SPEED
 
 if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
     from batsched_py.ledger.nodes import NodeMachine
     from batsched_py.simulator.network.routing import Network, SimpleNetwork
     from batsched_py.simulator.simgrid_xml import DeclaredHost
@@ -148,9 +146,8 @@ class Platform(Struct):
             raise InputError(f"a platform has at most {MOST_HOSTS} hosts, not {count}")
         if not 0 < speed < float("inf"):
             raise InputError(f"the speed of hosts must be a positive number, not {speed}")
-        return cls(
-            EqualHosts(count, speed * LOG_SPEED), network=None if network is None else network.build(count)
-        )
+        hosts = EqualHosts(count, speed * LOG_SPEED)
+        return cls(hosts, network=None if network is None else network.build(count))
 
     @property
     def even_speed(self) -> float | None:
@@ -226,106 +223,72 @@ def read_platform(
     name, as the property ``role`` does in the file. With ``mmax``, only the first so many computing hosts are
     kept; 0 keeps all, as in Batsim.
     """
+    from batsched_py.simulator.network.reading import NetworkReader
     from batsched_py.simulator.simgrid_xml import declared_hosts, read_root
 
     root = read_root(path)
     given = {master_host: str(Role.MASTER)} | (roles or {})
-    masters: list[str] = []
-    computing: list[PlatformHost] = []
-    storages: list[PlatformHost] = []
+    by_role: dict[Role, list[PlatformHost]] = {role: [] for role in Role}
     declared = sorted(declared_hosts(path, root), key=lambda host: host.name)
-    unknown = sorted((roles or {}).keys() - {host.name for host in declared})
-    if unknown:
-        raise InputError(f"{path}: there is no host {unknown[0]!r} to give a role to")
+    if unknown := (roles or {}).keys() - {host.name for host in declared}:
+        raise InputError(f"{path}: there is no host {min(unknown)!r} to give a role to")
     for host in declared:
         try:
             described = _describe(host, given.get(host.name, ""))
         except ValueError as error:
             raise InputError(f"{path}: host {host.name!r}: {error}") from None
-        match described.role:
-            case Role.MASTER:
-                masters.append(host.name)
-            case Role.STORAGE:
-                storages.append(described)
-            case Role.COMPUTE_NODE:
-                computing.append(described)
-    _check_master(path, masters, master_host)
-    hosts = _keep_first(path, computing, mmax)
+        by_role[described.role].append(described)
+    masters, hosts, storages = by_role.values()
+    if not masters:
+        raise InputError(
+            f"{path}: there is no master host; add a host called {master_host!r} (its speed does not "
+            "matter), name another with -m, or give one the property role=master"
+        )
+    if len(masters) > 1:
+        raise InputError(
+            f"{path}: hosts {masters[0].name!r} and {masters[1].name!r} are both master; keep one"
+        )
+    if not hosts:
+        raise InputError(f"{path}: there is no host to compute on beside the master")
+    if mmax and not 1 <= mmax <= len(hosts):
+        raise InputError(f"{path}: cannot keep {mmax} computing hosts (--mmax), there are {len(hosts)}")
+    hosts = hosts[: mmax or None]
     for number, numbered in enumerate(hosts + storages):
         numbered.id = number
-    return Platform(hosts, storages, str(path), _read_network(path, root, hosts + storages, masters[0]))
-
-
-def _read_network(path: str | Path, root: Element, hosts: list[PlatformHost], master: str) -> Network | None:
-    from batsched_py.simulator.network.reading import NetworkReader
-
     try:
         reader = NetworkReader(root)
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
-    if not reader.connects:
-        return None
-    return reader.network([host.name for host in hosts], master, str(path))
-
-
-def _check_master(path: str | Path, masters: list[str], name: str) -> None:
-    if not masters:
-        raise InputError(
-            f"{path}: there is no master host; add a host called {name!r} (its speed does not matter), "
-            "name another with -m, or give one the property role=master"
-        )
-    if len(masters) > 1:
-        raise InputError(f"{path}: hosts {masters[0]!r} and {masters[1]!r} are both master; keep one")
-
-
-def _keep_first(path: str | Path, hosts: list[PlatformHost], mmax: int | None) -> list[PlatformHost]:
-    if not hosts:
-        raise InputError(f"{path}: there is no host to compute on beside the master")
-    if not mmax:
-        return hosts
-    if not 1 <= mmax <= len(hosts):
-        raise InputError(f"{path}: cannot keep {mmax} computing hosts (--mmax), there are {len(hosts)}")
-    return hosts[:mmax]
+    network = None
+    if reader.connects:
+        network = reader.network([host.name for host in hosts + storages], masters[0].name, str(path))
+    return Platform(hosts, storages, str(path), network)
 
 
 def _describe(host: DeclaredHost, given_role: str) -> PlatformHost:
     """What the properties of ``host`` mean; it has no number yet."""
-    role = _role(host.properties.get("role", ""), given_role)
-    described = PlatformHost(
-        -1,
-        host.name,
-        _power_states(host),
-        host.pstate,
-        _sleep_states(host),
-        {"role": host.properties.get("role", "") or given_role} | _without_role(host.properties),
-        host.zone_properties,
-        role,
-        host.cores,
-    )
-    if role is Role.COMPUTE_NODE:
-        _check_speeds(described)
-    return described
-
-
-def _without_role(properties: dict[str, str]) -> dict[str, str]:
-    return {key: value for key, value in properties.items() if key != "role"}
-
-
-def _role(declared: str, given: str) -> Role:
-    if declared and given:
-        raise ValueError(f"its role is {declared!r} in the file and {given!r} by option; give it once")
-    role = declared or given or Role.COMPUTE_NODE
+    declared = host.properties.get("role", "")
+    if declared and given_role:
+        raise ValueError(f"its role is {declared!r} in the file and {given_role!r} by option; give it once")
+    role = declared or given_role or Role.COMPUTE_NODE
     if role not in tuple(Role):
         raise ValueError(f"role {role!r} is unknown, there are {_ROLES}")
-    return Role(role)
-
-
-def _check_speeds(host: PlatformHost) -> None:
-    transitions = {state.switch_on for state in host.sleep_states.values()}
-    transitions |= {state.switch_off for state in host.sleep_states.values()}
-    for number, pstate in enumerate(host.pstates):
-        if pstate.speed <= 0 and (number in transitions or host.computes_in(number)):
-            raise ValueError(f"its speed in pstate {number} must be more than 0")
+    states, sleep_states = _power_states(host), _sleep_states(host)
+    if role == Role.COMPUTE_NODE:
+        for number, state in enumerate(states):
+            if state.speed <= 0 and number not in sleep_states:
+                raise ValueError(f"its speed in pstate {number} must be more than 0")
+    return PlatformHost(
+        -1,
+        host.name,
+        states,
+        host.pstate,
+        sleep_states,
+        {"role": ""} | host.properties | {"role": declared or given_role},
+        host.zone_properties,
+        Role(role),
+        host.cores,
+    )
 
 
 def _power_states(host: DeclaredHost) -> list[PowerState]:
@@ -345,22 +308,18 @@ def _sleep_states(host: DeclaredHost) -> dict[int, SleepState]:
     states: dict[int, SleepState] = {}
     transitions: set[int] = set()
     for triplet in filter(None, host.properties.get("sleep_pstates", "").split(",")):
-        numbers = [_pstate(part, triplet, len(host.speeds)) for part in triplet.split(":")]
-        if len(numbers) != 3:
+        parts = [part.strip() for part in triplet.split(":")]
+        for part in parts:
+            if not (part.isascii() and part.isdigit() and int(part) < len(host.speeds)):
+                what = f"{triplet.strip()!r}, but the pstates are 0 to {len(host.speeds) - 1}"
+                raise ValueError(f"sleep_pstates has {what}")
+        if len(parts) != 3:
             raise ValueError(f"sleep_pstates has {triplet.strip()!r} where it needs SLEEP:OFF:ON")
-        state = SleepState(*numbers)
+        state = SleepState(*map(int, parts))
         if state.sleep in states:
             raise ValueError(f"sleep_pstates defines the sleep pstate {state.sleep} twice")
         states[state.sleep] = state
         transitions |= {state.switch_off, state.switch_on}
-    both = sorted(transitions & states.keys())
-    if both:
-        raise ValueError(f"sleep_pstates uses pstate {both[0]} for sleeping and for switching")
+    if both := transitions & states.keys():
+        raise ValueError(f"sleep_pstates uses pstate {min(both)} for sleeping and for switching")
     return states
-
-
-def _pstate(text: str, triplet: str, count: int) -> int:
-    number = text.strip()
-    if not (number.isascii() and number.isdigit() and int(number) < count):
-        raise ValueError(f"sleep_pstates has {triplet.strip()!r}, but the pstates are 0 to {count - 1}")
-    return int(number)

@@ -13,24 +13,11 @@ from batsched_py.errors import RuleBroken
 from batsched_py.ledger.rules import check_existence
 from batsched_py.ledger.running import ResizedJob, RunningJob
 from batsched_py.protocol import events as ev
+from batsched_py.protocol import profiles as pr
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
-from batsched_py.protocol.profiles import (
-    Activity,
-    Computation,
-    DataStaging,
-    Delay,
-    FileSystemAccess,
-    Homogeneous,
-    HomogeneousTotal,
-    Parallel,
-    Profile,
-    Receive,
-    Send,
-    Transfer,
-)
 from batsched_py.protocol.sizes import MALLEABLE
-from batsched_py.simulator.agenda import Action
+from batsched_py.simulator.agenda import UNNOTICED, UNNOTICED_SHARE, Action
 from batsched_py.simulator.catalog import Catalog, check_io_job
 from batsched_py.simulator.execution import Computing, Execution, Frame, MalleableTasks, PlainJobs
 from batsched_py.simulator.network.solver import Demand, add_computation, add_io
@@ -46,8 +33,8 @@ LEAST_FLOPS = 1e-10
 
 _SUCCESS, _FAILED = JobState.SUCCESS, JobState.FAILED
 
-#: Hears that a job is over: its execution, how it ended, the return code and the joules its hosts drew.
-OnEnd = Callable[[Execution, JobState, int, float], None]
+#: Hears that a job is over: its hosts, its start, how it ended, the return code and the joules of its hosts.
+OnEnd = Callable[[Job, HostSet, float, JobState, int, float], None]
 
 
 class Runner:
@@ -74,7 +61,10 @@ class Runner:
         self.malleable = MalleableTasks(self.computing, context.agenda, self._plan, meter, context.outputs)
         speeds = self.computing.even_speeds
         speed = speeds.slowest if speeds and context.tells_nothing and not catalog.collects else 0.0
-        self.plain = PlainJobs(context.agenda, context.machines, catalog, self.exact, speed)
+        self._late_jobs_stay = context.setup.late_jobs_stay
+        self.plain = PlainJobs(
+            context.agenda, context.machines, catalog, self.exact, speed, self._late_jobs_stay
+        )
         self._new_demand = Demand if context.record is None else context.record.new_demand
         self._shared = context.setup.settings.compute_sharing
         machines = context.machines
@@ -88,6 +78,10 @@ class Runner:
         self._trace = context.trace
         self._tell = tell
         self._on_end = on_end
+        self.ends_are_heard_late = False
+        """Whether it takes time until the end of a job is known."""
+        self._lingering: dict[str, Execution] = {}
+        """Jobs that have reached their walltime, of which this is not known yet."""
         self.mail: dict[str, deque[str]] = {}
         """Messages to jobs that were not read yet."""
 
@@ -109,8 +103,7 @@ class Runner:
             self._trace.job_launches(running.hosts, now)
 
     def _launched(self, job_id: str) -> None:
-        _, running = self._launching.pop(job_id)
-        self.start(running)
+        self.start(self._launching.pop(job_id)[1])
 
     def stop_launching(self, job_id: str) -> None:
         """Begin a job at once if it is being launched, because it is to be killed."""
@@ -132,8 +125,9 @@ class Runner:
         job = self.exact.pop(job.id, job)
         profile = self._catalog.profile_of(job)
         speeds = computing.even_speeds or computing.speeds(hosts)
+        walltime = inf if self._late_jobs_stay else job.walltime
         self.running[job.id] = execution = Execution(
-            job, hosts, nb_hosts, speeds, now, job.walltime, job.profile, profile, now
+            job, hosts, nb_hosts, speeds, now, walltime, job.profile, profile, now
         )
         if decision is not None:
             if decision.io_job is not None:
@@ -149,16 +143,13 @@ class Runner:
             self._trace.job_begins(job.id, hosts, now)
         if self._states is not None:
             self._states.row()
-        if self._catalog.malleable and MALLEABLE in job.extra:
-            self._begin_malleable(execution)
-        else:
+        if not (self._catalog.malleable and MALLEABLE in job.extra):
             self._begin_task(execution)
-
-    def _begin_malleable(self, execution: Execution) -> None:
+            return
         if execution.executors is not None or execution.io is not None or execution.storage_mapping:
-            raise RuleBroken(f"job {execution.job.id} is malleable; it cannot have a mapping or an IO job")
-        if execution.hosts & self._storages:
-            raise RuleBroken(f"job {execution.job.id} is malleable; it cannot run on hosts for storage")
+            raise RuleBroken(f"job {job.id} is malleable; it cannot have a mapping or an IO job")
+        if hosts & self._storages:
+            raise RuleBroken(f"job {job.id} is malleable; it cannot run on hosts for storage")
         self.malleable.begin(execution)
 
     def resize(self, resized: ResizedJob) -> None:
@@ -186,15 +177,14 @@ class Runner:
 
     def progress(self, execution: Execution) -> ev.Progress:
         """How far a running job has come."""
-        task = execution.task
-        done = 0.0
+        task, done = execution.task, 0.0
         if self.malleable.has(execution):
             done = self.malleable.done(execution)
         elif self.fluid.has(execution):
             done = self.fluid.done(execution)
-        elif isinstance(task, Computation):
+        elif isinstance(task, pr.Computation):
             done = self.computing.done(execution, task)
-        elif isinstance(task, Delay):
+        elif isinstance(task, pr.Delay):
             done = min((self._agenda.clock - execution.task_start) / task.seconds, 1.0)
         return execution.progress(done)
 
@@ -204,9 +194,12 @@ class Runner:
         execution.task_start = self._agenda.clock
         _BEGIN[type(execution.task)](self, execution, execution.task)
 
-    def _compute(self, execution: Execution, task: Computation) -> None:
+    def _compute(self, execution: Execution, task: pr.Computation) -> None:
         if self._storages:
-            self._check_storages(execution, task)
+            for host, flops in zip(execution.hosts, task.flops(len(execution.hosts)), strict=False):
+                if host in self._storages and flops > LEAST_FLOPS:
+                    what = f"computes on host {host}, which is for storage only"
+                    raise RuleBroken(f"job {execution.job.id} {what}")
         sends = self._network is not None and task.sends_bytes
         if not (self._shared or sends or execution.io is not None):
             self.computing.begin(execution, task)
@@ -229,7 +222,7 @@ class Runner:
             check_existence(io_job.hosts, self._machines.count)
             execution.io = io_job.hosts, self._catalog.io_profile(execution.job.workload, io_job)
 
-    def _compute_in_parallel(self, execution: Execution, task: Parallel) -> None:
+    def _compute_in_parallel(self, execution: Execution, task: pr.Parallel) -> None:
         executors = execution.nb_executors
         if len(task.work) != executors:
             raise RuleBroken(
@@ -238,20 +231,14 @@ class Runner:
             )
         self._compute(execution, task)
 
-    def _check_storages(self, execution: Execution, task: Computation) -> None:
-        work = zip(execution.hosts, task.flops(len(execution.hosts)), strict=False)
-        for host, flops in work:
-            if host in self._storages and flops > LEAST_FLOPS:
-                raise RuleBroken(f"job {execution.job.id} computes on host {host}, which is for storage only")
-
-    def _sleep(self, execution: Execution, task: Delay) -> None:
+    def _sleep(self, execution: Execution, task: pr.Delay) -> None:
         self._plan(execution, task.seconds)
 
-    def _send(self, execution: Execution, task: Send) -> None:
+    def _send(self, execution: Execution, task: pr.Send) -> None:
         self._tell(ev.JobSaid(execution.job.id, task.message))
         self._plan(execution, task.seconds)
 
-    def _access_files(self, execution: Execution, task: FileSystemAccess) -> None:
+    def _access_files(self, execution: Execution, task: pr.FileSystemAccess) -> None:
         (storage,), demand = self._storages_for(execution, task), self._new_demand()
         if self._network is not None:
             for host in execution.places():
@@ -259,13 +246,13 @@ class Runner:
                 demand.send(self._network, storage, host, task.bytes_read)
         self._flow(execution, demand)
 
-    def _stage(self, execution: Execution, task: DataStaging) -> None:
+    def _stage(self, execution: Execution, task: pr.DataStaging) -> None:
         (source, target), demand = self._storages_for(execution, task), self._new_demand()
         if self._network is not None:
             demand.send(self._network, source, target, task.bytes_moved)
         self._flow(execution, demand)
 
-    def _storages_for(self, execution: Execution, task: Transfer) -> list[int]:
+    def _storages_for(self, execution: Execution, task: pr.Transfer) -> list[int]:
         """The storage hosts that a task uses.
 
         The decision maps labels to hosts. Without a mapping, the only storage host is meant, or else the one
@@ -291,21 +278,30 @@ class Runner:
         now = self._agenda.clock
         remaining = execution.remaining - (now - execution.task_start)
         if execution.task.fits(seconds, remaining):
-            execution.agenda_number = self._agenda.at(now + seconds, then or self._end_task, execution)
+            execution.agenda_number = self._agenda.at(now + seconds, then or self.end_task, execution)
         else:
             execution.agenda_number = self._agenda.at(now + remaining, self._reach_walltime, execution)
 
-    def _end_task(self, execution: Execution) -> None:
+    def end_task(self, execution: Execution) -> None:
+        """A task is done: the next one begins, or the job is over."""
         code: int | None = execution.task.return_code
         if not code and execution.frames:
             execution.spend(self._agenda.clock - execution.task_start)
-            if isinstance(execution.task, Activity):
+            if isinstance(execution.task, pr.Activity):
                 self._stop(execution)
             code = execution.go_on(self._catalog.profiles[execution.job.workload])
             if code is None:
                 self._begin_task(execution)
                 return
         self._finish(execution, _FAILED if code else _SUCCESS, code or 0)
+
+    def unnoticed(self, execution: Execution, end: float) -> float:
+        """Below which time until the end of a task SimGrid does not notice that any is left."""
+        if not isinstance(execution.task, pr.Activity):
+            return UNNOTICED
+        if self.fluid.has(execution):
+            return UNNOTICED_SHARE / self.fluid.rate(execution)
+        return UNNOTICED_SHARE * (end - execution.task_start)
 
     def _stop(self, execution: Execution) -> None:
         """The present task computes and sends no more."""
@@ -329,12 +325,27 @@ class Runner:
             away = self._machines.away[HostState.UNAVAILABLE]
             self._trace.job_ends(job_id, hosts, self._agenda.clock, shows_kill(state, return_code), away)
         joules = -1.0
-        self._stop(execution)
+        if state is JobState.WALLTIME_REACHED and self.ends_are_heard_late and self.fluid.has(execution):
+            self.fluid.linger(execution)
+            self._lingering[job_id] = execution
+        else:
+            self._stop(execution)
         if self._states is not None:
             self._states.row()
         if self._energy is not None:
             joules = self._energy.job_ends(hosts) - execution.joules
-        self._on_end(execution, state, return_code, joules)
+        self._on_end(execution.job, hosts, execution.start, state, return_code, joules)
+
+    def let_go(self, job_id: str) -> None:
+        """The end of a job was heard.
+
+        Batsim does not stop the task of a job that its walltime ends. SimGrid cancels it when the process of
+        the job is over, which first sends the message about its end. Until then it uses hosts and links.
+        """
+        execution = self._lingering.pop(job_id, None)
+        if execution is not None and self.fluid.has(execution):
+            self._agenda.cancel(execution.agenda_number)
+            self.fluid.stop(execution)
 
     # --- messages --------------------------------------------------------------------------------
 
@@ -343,7 +354,7 @@ class Runner:
         self.mail.setdefault(job_id, deque()).append(message)
         execution = self.running.get(job_id)
         if execution is not None and execution.listening:
-            assert isinstance(execution.task, Receive)
+            assert isinstance(execution.task, pr.Receive)
             poll = execution.task.poll_seconds
             looks = max(ceil((self._agenda.clock - execution.task_start) / poll), 1)
             if looks * poll < execution.remaining:
@@ -353,28 +364,27 @@ class Runner:
                 time = execution.task_start + looks * poll
                 execution.agenda_number = self._agenda.at(time, self._find_mail, execution)
 
-    def _receive(self, execution: Execution, task: Receive) -> None:
+    def _receive(self, execution: Execution, task: pr.Receive) -> None:
         if self.mail.get(execution.job.id):
             self._find_mail(execution)
         elif task.timeout:
             self._follow_up(execution, task, task.timeout)
         else:
             execution.listening = True
-            end = self._agenda.clock + execution.remaining
-            execution.agenda_number = (
-                0 if end == inf else self._agenda.at(end, self._reach_walltime, execution)
-            )
+            execution.agenda_number = 0
+            if (end := self._agenda.clock + execution.remaining) != inf:
+                execution.agenda_number = self._agenda.at(end, self._reach_walltime, execution)
 
     def _find_mail(self, execution: Execution) -> None:
-        assert isinstance(execution.task, Receive)
+        assert isinstance(execution.task, pr.Receive)
         execution.spend(self._agenda.clock - execution.task_start)
         message = self.mail[execution.job.id].popleft()
         self._follow_up(execution, execution.task, execution.task.follow_up(message))
 
-    def _follow_up(self, execution: Execution, task: Receive, name: str) -> None:
+    def _follow_up(self, execution: Execution, task: pr.Receive, name: str) -> None:
         execution.task_start = self._agenda.clock
         if not name:
-            self._end_task(execution)
+            self.end_task(execution)
             return
         profiles = self._catalog.profiles[execution.job.workload]
         execution.frames += (Frame(execution.task_name, task),)
@@ -382,13 +392,13 @@ class Runner:
         self._begin_task(execution)
 
 
-_BEGIN: dict[type[Profile], Callable[[Runner, Execution, Any], None]] = {
-    Delay: Runner._sleep,
-    Homogeneous: Runner._compute,
-    HomogeneousTotal: Runner._compute,
-    Parallel: Runner._compute_in_parallel,
-    Send: Runner._send,
-    Receive: Runner._receive,
-    FileSystemAccess: Runner._access_files,
-    DataStaging: Runner._stage,
+_BEGIN: dict[type[pr.Profile], Callable[[Runner, Execution, Any], None]] = {
+    pr.Delay: Runner._sleep,
+    pr.Homogeneous: Runner._compute,
+    pr.HomogeneousTotal: Runner._compute,
+    pr.Parallel: Runner._compute_in_parallel,
+    pr.Send: Runner._send,
+    pr.Receive: Runner._receive,
+    pr.FileSystemAccess: Runner._access_files,
+    pr.DataStaging: Runner._stage,
 }

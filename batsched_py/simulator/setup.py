@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 from msgspec import Struct
 
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol.events import Event, Settings
+from batsched_py.protocol.profiles import Delay, Homogeneous
 from batsched_py.simulator.network.routing import Network
 from batsched_py.simulator.platform import Platform
 from batsched_py.workload.model import Workload
+
+#: Sums of multiples of this part of a second are exact in floating point.
+EXACT_PART = 1 / 1024
+
+
+def _add_up(workload: Workload, speed: float | None) -> bool:
+    """Whether all times of a workload add up without rounding. Those of a log, in columns, are seconds."""
+    if not isinstance(workload.jobs, list):
+        return True
+    times: set[float] = set()
+    for profile in workload.profiles.values():
+        match profile:
+            case Delay(seconds=seconds):
+                times.add(seconds)
+            case Homogeneous(work=work) if speed is not None:
+                times.add(work / speed)
+    for job in workload.jobs:
+        times.add(job.submission_time)
+        if isfinite(job.walltime):
+            times.add(job.walltime)
+    return all([(time / EXACT_PART).is_integer() for time in times])
 
 
 class Setup(Struct, frozen=True):
@@ -31,11 +54,25 @@ class Setup(Struct, frozen=True):
     """Seconds from the decision to start a job to its first task; its hosts are taken meanwhile."""
     cleaning_time: float = 0.0
     """Seconds from the end of a job until its hosts are free, and its end is told."""
+    late_jobs_stay: bool = False
+    """Whether walltimes are estimates only, and a job that is late runs to its end."""
 
     @property
     def network(self) -> Network | None:
         """What jobs send bytes over, if they do that."""
         return None if self.ignore_communication else self.platform.network
+
+    @property
+    def tells_of_messages(self) -> bool:
+        """Whether the messages between the processes of a Batsim are simulated, too.
+
+        They take time where links have latency. Elsewhere they decide which events of almost the same time
+        are told together. That makes no difference where times can be added without rounding them.
+        """
+        if self.network is None:
+            return False
+        speed = self.platform.even_speed
+        return self.network.delays_messages or not all(_add_up(each, speed) for each in self.workloads)
 
     @property
     def shares_hosts(self) -> bool:

@@ -22,7 +22,7 @@ from batsched_py.errors import InputError
 from batsched_py.input_files import read_input
 from batsched_py.protocol.shown import shown
 from batsched_py.simulator.network.zones import quantity
-from batsched_py.simulator.platform import MOST_HOSTS, Platform, PlatformHost
+from batsched_py.simulator.platform import MOST_HOSTS, Platform
 
 
 class _Element(ElementTree.Element):
@@ -151,18 +151,15 @@ def read_root(path: str | Path) -> ElementTree.Element:
     if root.tag != "platform":
         raise InputError(f"{path}: this is no SimGrid platform, its root is <{root.tag}> and not <platform>")
     version = root.get("version", "")
-    match version.partition(".")[0]:
-        case "4":
-            return root
-        case "3":
-            for element in root.iter():
-                if (speed := element.attrib.pop("power", None)) is not None:
-                    element.set("speed", speed)
-            return root
-    raise InputError(
-        f"{path}: platform version {version!r} is not supported, only 3 to 4.1 are; "
-        "convert the file with SimGrid's simgrid_update_xml"
-    )
+    if version.partition(".")[0] not in ("3", "4"):
+        raise InputError(
+            f"{path}: platform version {version!r} is not supported, only 3 to 4.1 are; "
+            "convert the file with SimGrid's simgrid_update_xml"
+        )
+    for element in root.iter() if version.startswith("3") else ():
+        if (speed := element.attrib.pop("power", None)) is not None:
+            element.set("speed", speed)
+    return root
 
 
 def _inside(zone: ElementTree.Element, outer: dict[str, str], depth: int = 0) -> Iterator[DeclaredHost]:
@@ -255,8 +252,7 @@ def simgrid_lines(platform: Platform) -> Iterator[str]:
     platform's, each name gets its number in front.
     """
     yield _HEAD
-    zone = platform.hosts[0].zone_properties
-    for name, value in zone.items():
+    for name, value in platform.hosts[0].zone_properties.items():
         yield f"    <prop id={quoteattr(name)} value={quoteattr(value)}/>"
     yield '    <host id="master_host" speed="1Gf"/>'
     names = [host.name for host in platform.hosts]
@@ -264,19 +260,12 @@ def simgrid_lines(platform: Platform) -> Iterator[str]:
         width = len(str(len(names) - 1))
         names = [f"{number:0{width}}-{name}" for number, name in enumerate(names)]
     for name, host in zip(names, platform.hosts, strict=True):
-        yield from _host_lines(name, host)
+        properties = {key: value for key, value in host.properties.items() if value}
+        speeds = ",".join(f"{state.speed:.17g}f" for state in host.pstates)
+        yield f"    <host id={quoteattr(name)} speed={quoteattr(speeds)}{'>' if properties else '/>'}"
+        for key, value in properties.items():
+            yield f"      <prop id={quoteattr(key)} value={quoteattr(value)}/>"
+        if properties:
+            yield "    </host>"
     yield "  </zone>"
     yield "</platform>"
-
-
-def _host_lines(name: str, host: PlatformHost) -> Iterator[str]:
-    properties = {key: value for key, value in host.properties.items() if value}
-    speeds = ",".join(f"{state.speed:.17g}f" for state in host.pstates)
-    start = f"    <host id={quoteattr(name)} speed={quoteattr(speeds)}"
-    if not properties:
-        yield f"{start}/>"
-        return
-    yield f"{start}>"
-    for key, value in properties.items():
-        yield f"      <prop id={quoteattr(key)} value={quoteattr(value)}/>"
-    yield "    </host>"

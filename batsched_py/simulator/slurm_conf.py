@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import prod
 from os.path import realpath
 from pathlib import Path
 
@@ -190,20 +191,13 @@ def with_node_sets(lines: Sequence[ConfLine], report: Report = refuse) -> list[C
         name, wanted = line.get("nodeset"), line.get("feature")
         if name and wanted:
             sets.setdefault(name, []).extend(_with_feature(lines, wanted, report))
-    return [
-        replace(line, settings=line.settings | {"nodes": _without_sets(line.get("nodes"), sets)})
-        if "partitionname" in line.settings and "nodes" in line.settings
-        else line
-        for line in lines
-        if "nodeset" not in line.settings
-    ]
-
-
-def _without_sets(nodes: str, sets: Mapping[str, list[str]]) -> str:
-    if not sets:
-        return nodes
-    parts = re.findall(r"(?:[^,\[]|\[[^\]]*\])+", nodes)
-    return ",".join(compact(sets[part]) if part in sets else part for part in parts)
+    found = [line for line in lines if "nodeset" not in line.settings]
+    for place, line in enumerate(found):
+        if sets and "partitionname" in line.settings and "nodes" in line.settings:
+            parts = re.findall(r"(?:[^,\[]|\[[^\]]*\])+", line.get("nodes"))
+            nodes = ",".join(compact(sets[part]) if part in sets else part for part in parts)
+            found[place] = replace(line, settings=line.settings | {"nodes": nodes})
+    return found
 
 
 def _with_feature(lines: Iterable[ConfLine], feature: str, report: Report) -> list[str]:
@@ -226,10 +220,9 @@ def node_kinds(
 
     If resources are ``typed``, a node with ``gpu:a100:4`` has ``gpu`` and ``gpu:a100``, four of each.
     """
-    switches: dict[str, _Members] = {}
     topology = path.with_name("topology.conf")
-    if topology.exists():
-        switches = _members(read_conf(topology, report), "switchname", report)
+    beside = read_conf(topology, report) if topology.exists() else []
+    switches = _members(beside, "switchname", report)
     switch_of = {node: name for name, switch in switches.items() for node in switch.nodes}
     described = list(_node_lines(lines, report))
     if not any("nodename" in line.settings for line in lines):
@@ -264,18 +257,12 @@ def _node_lines(lines: Iterable[ConfLine], report: Report) -> Iterator[tuple[str
             if len(known) + len(names) > MOST_NODES:
                 report(line.where, f"there are more than {MOST_NODES} nodes")
                 return
-            if (twice := _first_twice(names, known)) is not None:
-                report(line.where, f"there are two nodes called {shown(twice)}")
+            for name in names:
+                if name in known:
+                    report(line.where, f"there are two nodes called {shown(name)}")
+                    break
+                known.add(name)
             yield line.where, defaults | line.settings, names
-
-
-def _first_twice(names: Iterable[str], known: set[str]) -> str | None:
-    """The first of some names that is known already; those before it are known from now on."""
-    for name in names:
-        if name in known:
-            return name
-        known.add(name)
-    return None
 
 
 def _partitions_of(
@@ -285,17 +272,12 @@ def _partitions_of(
     found: dict[str, list[str]] = {name: [] for name in known}
     for partition, members in partitions.items():
         everywhere = any(name.upper() == "ALL" for name in members.nodes)
-        unknown = []
-        for name in dict.fromkeys(known if everywhere else members.nodes):
-            if name in found:
-                found[name].append(partition)
-            else:
-                unknown.append(name)
-        if unknown:
-            report(
-                members.where,
-                f"partition {shown(partition)} has node {shown(unknown[0])}, which has no NodeName",
-            )
+        names = dict.fromkeys(known if everywhere else members.nodes)
+        for name in filter(found.__contains__, names):
+            found[name].append(partition)
+        if unknown := [name for name in names if name not in found]:
+            what = f"partition {shown(partition)} has node {shown(unknown[0])}, which has no NodeName"
+            report(members.where, what)
     return found
 
 
@@ -333,7 +315,7 @@ def _kinds(
     groups: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for name in names:
         groups.setdefault((tuple(partitions[name]), switch_of.get(name, "")), []).append(name)
-    resources = {"memory": _whole(settings, "realmemory", 1) * 1024} if "realmemory" in settings else {}
+    resources = {"memory": _whole(settings, "realmemory") * 1024} if "realmemory" in settings else {}
     for gres in read_gres(settings.get("gres", "")):
         called = [gres.name, f"{gres.name}:{gres.type}"] if typed and gres.type else [gres.name]
         for name in called if gres.is_consumed and gres.count else ():
@@ -368,15 +350,13 @@ def read_gres(text: str) -> list[Gres]:
 
 def _cores(settings: dict[str, str]) -> int:
     if "cpus" in settings or "procs" in settings:
-        return _whole(settings, "cpus" if "cpus" in settings else "procs", 1)
-    sockets = _whole(settings, "sockets", 1)
-    if "sockets" not in settings:
-        sockets = _whole(settings, "socketsperboard", 1) * _whole(settings, "boards", 1)
-    return sockets * _whole(settings, "corespersocket", 1) * _whole(settings, "threadspercore", 1)
+        return _whole(settings, "cpus" if "cpus" in settings else "procs")
+    sockets = ["sockets"] if "sockets" in settings else ["socketsperboard", "boards"]
+    return prod(_whole(settings, name) for name in (*sockets, "corespersocket", "threadspercore"))
 
 
-def _whole(settings: dict[str, str], name: str, default: int) -> int:
-    text = settings.get(name, str(default))
+def _whole(settings: dict[str, str], name: str) -> int:
+    text = settings.get(name, "1")
     if not (text.isascii() and text.isdigit() and len(text) < 11 and 0 < int(text) < 1 << 32):
         raise ValueError(f"{name}={shown(text)} is not a positive whole number")
     return int(text)

@@ -16,13 +16,12 @@ from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState, as_told
-from batsched_py.simulator.agenda import Agenda, Outside, Submitter
+from batsched_py.simulator.agenda import UNNOTICED, Action, Agenda, Outside, Submitter
 from batsched_py.simulator.catalog import Catalog
 from batsched_py.simulator.decision_side import Listener, Messenger
 from batsched_py.simulator.energy import EnergyTrace, MachineStateTrace, Power, write_outside
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.machines import Machines, SharedMachines
-from batsched_py.simulator.network.routing import Network
 from batsched_py.simulator.network.tasks import Courier, Message, Record
 from batsched_py.simulator.outputs import NO_JOULES, Outputs
 from batsched_py.simulator.paje import PajeTrace
@@ -99,11 +98,11 @@ class World:
         """Whether anything has happened since this was last made false."""
         self.ready = True
         """Whether the decision process is; while it thinks, it is not."""
-        self.runner = Runner(context, catalog, self._tell, self._job_is_over)
+        self.runner = Runner(context, catalog, self._tell, self._tell_end)
         self.courier: Courier | None = None
         """Carries to the master what a job says at its end, where that takes time."""
-        if setup.network is not None and (setup.network.delays_messages or catalog.sends_bytes):
-            self._employ_courier(setup.network)
+        if setup.tells_of_messages or catalog.sends_bytes:
+            self._employ_courier()
         self._power: Power | None = None
         if context.energy is not None:
             send = None if self.courier is None else self._send_from
@@ -113,6 +112,8 @@ class World:
         self._metadata: dict[str, str] = {}
         self._acknowledged: set[str] = set()
         """Jobs that were killed since the last news."""
+        self._ends_of_killed: list[Callable[[], None]] = []
+        """Tell of the jobs that are being killed, where that is not told at once."""
         self._take_effect = self._ways_to_take_effect()
 
     def begin(self) -> None:
@@ -120,13 +121,14 @@ class World:
         setup, agenda = self._setup, self.agenda
         if setup.workloads:
             done = partial(self._tell_of, ev.NoMoreStaticJobs)
-            submitter = Submitter(setup.workloads, agenda, self._submit, done, self._send_from_master)
+            send = partial(self._send_from, None)
+            submitter = Submitter(setup.workloads, agenda, self._submit, done, send)
             self.ledger.is_to_come = submitter.is_to_come
-            if self._energy is not None and submitter.first is not None:
-                agenda.at(submitter.first, self._energy.first_submission)
+            if self._energy is not None:
+                submitter.begins = self._energy.first_submission
         if setup.events:
             done = partial(self._tell_of, ev.NoMoreExternalEvents)
-            Outside(setup.events, self.machines.count, agenda, self._occur, done)
+            Outside(setup.events, self.machines.count, agenda, self._report, done)
 
     def speak_in_messages(self) -> None:
         """The decision process is elsewhere, or takes its time: all must be said in messages."""
@@ -149,29 +151,41 @@ class World:
             self._hear_end(end, return_code)
             return
         say = partial(self._hear_end, end, return_code)
-        if self.courier is not None and state is not JobState.KILLED:
+        if state is JobState.KILLED:
+            self._ends_of_killed.append(say)
+            return
+        if self.courier is not None:
             say = partial(self._send_from, next(iter(hosts)), say)
         self.runner.clean(say)
 
     def _hear_end(self, end: tuple[Job, JobState, HostSet, float, float, float], return_code: int) -> None:
         job_id, state = end[0].id, end[1]
+        self.runner.let_go(job_id)
         self.outputs.finished((*end, self._metadata.pop(job_id, "") if self._metadata else ""))
         self.news = True
         self.listener.job_ended(job_id, state, return_code, self.agenda.now)
 
-    def _send_from(self, host: int, arrive: Callable[[], None]) -> None:
-        assert self.courier is not None
-        self.courier.send(Message(host, arrive))
-
-    def _send_from_master(self, arrive: Callable[[], None]) -> None:
+    def _send_from(
+        self, host: int | None, arrive: Callable[[], None], then: Callable[[], None] | None = None
+    ) -> None:
+        """Send a message from a host, or from the master itself; without a courier it arrives at once."""
         if self.courier is None:
             arrive()
         else:
-            self.courier.send(Message(None, arrive))
+            self.courier.send(Message(host, arrive, then))
 
-    def _employ_courier(self, network: Network) -> None:
-        if self.courier is None:
-            self.courier = Courier(network, self.runner.fluid, self.agenda)
+    def _employ_courier(self) -> None:
+        if self.courier is None and self._setup.network is not None:
+            self.courier = Courier(self._setup.network, self.runner.fluid, self.agenda)
+            self.runner.ends_are_heard_late = True
+
+    def unnoticed(self, action: Action, argument: Any, time: float) -> float:
+        """Below which time until an action SimGrid does not notice that any is left."""
+        if isinstance(argument, Message) and self.courier is not None and action == self.courier.arrive:
+            return 0.0
+        if isinstance(argument, Execution) and action == self.runner.end_task:
+            return self.runner.unnoticed(argument, time)
+        return UNNOTICED
 
     @property
     def drawn_joules(self) -> float:
@@ -229,8 +243,12 @@ class World:
         self.messenger.announce(job, self.agenda.now)
 
     def _tell_of(self, kind: type[ev.Event], _: object) -> None:
-        """Tell that something has happened of which there is no more to say."""
-        self._tell(kind())
+        """The master tells itself that something has happened of which there is no more to say."""
+        self._send_from(None, lambda: self._tell(kind()))
+
+    def _report(self, event: ev.Event) -> None:
+        """The time of an event from outside has come."""
+        self._send_from(None, partial(self._occur, event))
 
     def _occur(self, event: ev.Event) -> None:
         """Something happens from outside. Jobs on a host that is taken away go on."""
@@ -253,9 +271,6 @@ class World:
                 machines.turn(idle, HostState.IDLE, busy, now)
         self._tell(structs.replace(event))
 
-    def _job_is_over(self, execution: Execution, state: JobState, return_code: int, joules: float) -> None:
-        self._tell_end(execution.job, execution.hosts, execution.start, state, return_code, joules)
-
     # --- what is done ----------------------------------------------------------------------------
 
     def _ways_to_take_effect(self) -> dict[type[Effect], Callable[[Any], object]]:
@@ -267,7 +282,7 @@ class World:
             ResizedJob: self.runner.resize,
             ev.KillJobs: self._kill,
             ev.CallMeLater: self._call,
-            ev.CallMeAtOnce: partial(self._tell_of, ev.RequestedCall),
+            ev.CallMeAtOnce: lambda _: self._tell(ev.RequestedCall()),
             ev.SetJobMetadata: self._note,
             ev.TellJob: self._deliver,
             ev.RegisterProfile: self._register_profile,
@@ -275,8 +290,12 @@ class World:
         if self._power is not None:
             ways[ev.SetHostsState] = self._power.request
             ways[ev.ChangeHostsPState] = self._power.change
-            ways[ev.QueryEnergy] = self._answer_energy
+            ways[ev.QueryEnergy] = lambda _: self._tell(ev.EnergyAnswer(self.drawn_joules))
         return ways
+
+    def carry_out(self, apply: Callable[[], None], then: Callable[[], None] | None = None) -> None:
+        """Carry a decision out when the message about it has arrived, and then go on."""
+        self._send_from(None, apply, then)
 
     def apply(self, effect: Effect) -> None:
         """Do what was decided, which is in the ledger already."""
@@ -288,8 +307,8 @@ class World:
         self.outputs.rejected(job, self._metadata.pop(job.id, ""))
 
     def _register_profile(self, decision: ev.RegisterProfile) -> None:
-        if self._setup.network is not None and decision.profile.sends_bytes:
-            self._employ_courier(self._setup.network)
+        if decision.profile.sends_bytes:
+            self._employ_courier()
 
     def _register(self, registered: RegisteredJob) -> None:
         if registered.note:
@@ -313,14 +332,18 @@ class World:
             self.end_plain(running, JobState.KILLED, self._catalog.profile_of(running.job).killed_code)
         if named:
             self._acknowledged.update(named)
-            self.runner.clean(partial(self._tell, ev.JobsKilled(named, progress)))
+            ends, self._ends_of_killed = self._ends_of_killed, []
+            tell = partial(self._tell_of_killed, ends, ev.JobsKilled(named, progress))
+            self.runner.clean(partial(self._send_from, None, tell))
+
+    def _tell_of_killed(self, ends: list[Callable[[], None]], killed: ev.JobsKilled) -> None:
+        for tell_end in ends:
+            tell_end()
+        self._tell(killed)
 
     def _call(self, decision: ev.CallMeLater) -> None:
         time = max(decision.at, self.agenda.clock + LEAST_CALL)
         self.agenda.at(time, partial(self._tell_of, ev.RequestedCall))
-
-    def _answer_energy(self, decision: ev.QueryEnergy) -> None:
-        self._tell(ev.EnergyAnswer(self.drawn_joules))
 
     def _note(self, decision: ev.SetJobMetadata) -> None:
         if decision.job_id not in self.ledger.unheard:
@@ -333,15 +356,10 @@ class World:
 
 def _begins(setup: Setup, catalog: Catalog) -> ev.SimulationBegins:
     """What the decision side is told first."""
-    platform = setup.platform
-    return ev.SimulationBegins(
-        *platform.as_protocol(),
-        setup.settings,
-        {workload.name: workload.path for workload in setup.workloads},
-        catalog.profiles,
-        [host.speed for host in platform.hosts],
-        platform.switches,
-    )
+    hosts, storages = setup.platform.as_protocol()
+    paths = {workload.name: workload.path for workload in setup.workloads}
+    speeds, switches = [host.speed for host in setup.platform.hosts], setup.platform.switches
+    return ev.SimulationBegins(hosts, storages, setup.settings, paths, catalog.profiles, speeds, switches)
 
 
 def _where_jobs_keep_hosts(setup: Setup, trace: PajeTrace | None) -> str:

@@ -12,7 +12,8 @@ A file that ``sacctmgr dump`` writes looks like this::
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -22,17 +23,20 @@ from msgspec import Struct, field
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.slurm import reading
 from batsched_py.slurm.conf_settings import preempt_mode
-from batsched_py.slurm.policy.settings import ROOT, Association, Qos, QosFlag, is_unused
+from batsched_py.slurm.policy.settings import (
+    HEEDED_QOS_FLAGS,
+    ROOT,
+    Association,
+    Qos,
+    QosFlag,
+    is_unused,
+)
 
 #: A field, and how its value is read; one that is read as ``None`` is left out.
 Target = tuple[str, Callable[[str], Any]]
 
 _OTHER_NAMES = {"overpartqos": "override_part_qos", "requiresreservation": "require_reservation"}
 _OF_PARENT = str((1 << 31) - 1)
-
-
-def _tres_minutes(text: str) -> dict[str, float]:
-    return reading.tres(text, 60.0)
 
 
 def _shares(text: str) -> int | Literal["parent"]:
@@ -42,25 +46,28 @@ def _shares(text: str) -> int | Literal["parent"]:
 
 def _flags(text: str) -> tuple[str, ...]:
     """Flags as Slurm writes them, like ``DenyOnLimit``."""
-    known = {flag.replace("_", ""): flag for flag in get_args(QosFlag)} | _OTHER_NAMES
+    known = {flag.replace("_", ""): str(flag) for flag in get_args(QosFlag)} | _OTHER_NAMES
 
     def flag(word: str) -> str:
-        if word.lower().replace("_", "") not in known:
+        if (plain := word.lower().replace("_", "")) not in known:
             raise reading.NotModelled(f"the flag {shown(word)} is not known")
-        return str(known[word.lower().replace("_", "")])
+        if known[plain] not in HEEDED_QOS_FLAGS:
+            raise reading.NotModelled(f"the flag {shown(word)} is not modelled")
+        return known[plain]
 
     return tuple(reading.each(reading.listed(text), flag))
 
 
 def _preempt_mode(text: str) -> str | None:
-    mode: str | None = None if text.lower() == "cluster" else preempt_mode(text)
-    return mode
+    return None if text.lower() == "cluster" else str(preempt_mode(text))
 
 
 def _read_by(read: Callable[[str], Any], **fields: str) -> dict[str, Target]:
     """Fields, each with the names that it has in listings."""
     return {name: (field, read) for field, names in fields.items() for name in names.split()}
 
+
+_tres_minutes = partial(reading.tres, factor=60.0)
 
 _LIMITS: dict[str, Target] = {
     **_read_by(reading.limit, grp_jobs="grpjobs", grp_submit_jobs="grpsubmitjobs grpsubmit"),
@@ -187,13 +194,13 @@ Line = tuple[str, str]
 def read_table(lines: Sequence[Line], findings: reading.Findings) -> Accounting:
     """What a table says, whose first line has the titles of its columns."""
     where, head = lines[0]
-    titles = head.rstrip("|").split("|")
-    keys = [field_name(title) for title in titles]
-    accounting = Accounting()
-    if "account" in keys:
-        _read_associations(titles, lines[1:], accounting, findings)
-    elif "name" in keys:
-        for place, row in _rows(titles, lines[1:], findings):
+    titles = {field_name(title): title for title in head.rstrip("|").split("|")}
+    rows = _rows(head.rstrip("|").split("|"), lines[1:], findings)
+    accounting = Accounting(of_sshare="rawshares" in titles)
+    if "account" in titles:
+        _read_associations(titles["account"], rows, accounting, findings)
+    elif "name" in titles:
+        for place, row in rows:
             accounting.add_qos(read_values(row, QOS, place, findings), place, findings)
     else:
         findings.mistake(where, "has neither a column Account nor a column Name, as sacctmgr -P prints them")
@@ -201,14 +208,16 @@ def read_table(lines: Sequence[Line], findings: reading.Findings) -> Accounting:
 
 
 def _read_associations(
-    titles: list[str], lines: Sequence[Line], accounting: Accounting, findings: reading.Findings
+    account_title: str,
+    rows: Iterator[tuple[str, dict[str, str]]],
+    accounting: Accounting,
+    findings: reading.Findings,
 ) -> None:
     """Associations; an account that names no parent is below the last one that is less indented."""
     above: list[tuple[int, str]] = []
-    account_title = next(title for title in titles if field_name(title) == "account")
-    tells_parents = False
-    accounting.of_sshare = any(field_name(title) == "rawshares" for title in titles)
-    for where, row in _rows(titles, lines, findings):
+    tells_parents, first = False, ""
+    for where, row in rows:
+        first = first or where
         if accounting.of_sshare:  # it has shares and a factor called FairShare
             row.pop("FairShare", None)
         values = read_values(row, ASSOCIATION, where, findings)
@@ -229,7 +238,7 @@ def _read_associations(
     accounts = [key for key in accounting.associations if not key[1] and key[0] != ROOT]
     if len(accounts) > 1 and not tells_parents:
         findings.left_out(
-            lines[0][0], "no parents are told, so all accounts are taken to be below root; add `tree`"
+            first, "no parents are told, so all accounts are taken to be below root; add `tree`"
         )
 
 
@@ -253,7 +262,7 @@ _NAME = re.compile(_VALUE)
 _SPECIFICATION = re.compile(r":([A-Za-z ]+)=((?:'[^']*'|\"[^\"]*\"|[^'\"])*?)(?=:[A-Za-z ]+=|$)")
 
 
-def read_dump(lines: Iterable[tuple[str, str]], findings: reading.Findings) -> Accounting:
+def read_dump(lines: Sequence[Line], findings: reading.Findings) -> Accounting:
     """The associations in the lines of a dump, each with its place."""
     accounting = Accounting()
     parent = ROOT
@@ -272,20 +281,18 @@ def read_dump(lines: Iterable[tuple[str, str]], findings: reading.Findings) -> A
             continue
         called = name[0].strip("'\" ")
         values = read_values(specifications, ASSOCIATION, where, findings)
-        match title[1]:
-            case "Cluster":
-                accounting.add_association({"account": ROOT, **values}, where, findings)
-            case "Parent":
-                parent = called
-                if parent != ROOT and (parent, "", "") not in accounting.associations:
-                    findings.mistake(where, f"there is no account {shown(parent)} above this line")
-            case "Account":
-                accounting.add_association({"account": called, "parent": parent, **values}, where, findings)
-            case _:
-                default = _unquoted(specifications.get("DefaultAccount", "")) == parent
-                accounting.add_association(
-                    {"account": parent, "user": called, "default_account": default, **values}, where, findings
-                )
+        if title[1] == "Parent":
+            parent = called
+            if parent != ROOT and (parent, "", "") not in accounting.associations:
+                findings.mistake(where, f"there is no account {shown(parent)} above this line")
+            continue
+        default = specifications.get("DefaultAccount", "") == parent
+        told: dict[str, dict[str, Any]] = {
+            "Cluster": {"account": ROOT},
+            "Account": {"account": called, "parent": parent},
+            "User": {"account": parent, "user": called, "default_account": default},
+        }
+        accounting.add_association(told[title[1]] | values, where, findings)
     return accounting
 
 
@@ -300,13 +307,9 @@ def _specifications(text: str) -> dict[str, str] | None:
             found[last] += match[0]  # a type in a resource, as in gres/gpu:tesla=2
         else:
             last = name
-            found[name] = _unquoted(match[2])
+            found[name] = match[2].strip().strip("'\"")
         place = match.end()
     return found if place == len(text) else None
-
-
-def _unquoted(text: str) -> str:
-    return text.strip().strip("'\"")
 
 
 def read_accounting(path: Path, findings: reading.Findings) -> Accounting:
@@ -320,9 +323,7 @@ def read_accounting(path: Path, findings: reading.Findings) -> Accounting:
     if not lines:
         findings.mistake(str(path), "has no line of a listing of sacctmgr")
         return Accounting()
-    if TITLE.match(lines[0][1]):
-        return read_dump(lines, findings)
-    return read_table(lines, findings)
+    return (read_dump if TITLE.match(lines[0][1]) else read_table)(lines, findings)
 
 
 def together(listings: list[Accounting], findings: reading.Findings) -> Accounting:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from batsched_py.api.terminal import say, waiting
 from batsched_py.cli.options import FILE, FOLDER, PATH, json_option, option, pairs_option, print_json, tell
 from batsched_py.errors import InputError
-from batsched_py.protocol.shown import harmless
-
-if TYPE_CHECKING:
-    from batsched_py.slurm.forecast.forecast import Forecast
-    from batsched_py.slurm.reading import Findings, Mistakes
-    from batsched_py.slurm.scenario import Sources
-
 
 #: So many lines of what is not modelled are printed; the file has all of them.
 SHOWN = 40
@@ -29,6 +24,7 @@ accounts_option = option(
     "--accounts FILE",
     "What `sacctmgr dump`, `sacctmgr -P show assoc`, `sacctmgr -P show qos` or `sshare -P -a` printed; "
     "may be given several times.",
+    name="accounting",
     type=FILE,
     multiple=True,
 )
@@ -72,14 +68,12 @@ def slurm_command() -> None:
 @accounts_option
 @reservations_option
 @zone_option
-def import_command(
-    source: Path,
-    folder: Path,
-    jobs: Path | None,
-    accounts: tuple[Path, ...],
-    reservations: tuple[Path, ...],
-    zone: str,
-) -> None:
+@option(
+    "--no-check",
+    "Do not simulate a log in the end to see what the twin is worth.",
+    is_flag=True,
+)
+def import_command(source: Path, folder: Path, no_check: bool, **given: Any) -> None:
     """Make a scenario of the files of a cluster.
 
     The folder DIR gets platform.toml (the nodes), workload.json (the jobs), slurm.toml (the configuration of
@@ -87,30 +81,39 @@ def import_command(
     of them can be read and edited. In place of SLURM.CONF, a folder with slurm.conf, jobs.csv and perhaps
     setup.sh is taken as a whole. Nothing that these files say is executed.
 
+    A log is simulated in the end, and what comes of it is printed beside what was recorded, with a verdict on
+    how far the twin may be trusted; worth.json keeps that.
+
     \b
     Examples:
-      sacct -P -a -S 2026-01-01 -o ALL > jobs.sacct
+      sacct -P -a -D -S 2026-01-01 --delimiter=$'\\x1f' -o JobID,JobIDRaw,JobName,User,Group,Account,QOS,\\
+      Partition,Submit,Eligible,Start,End,State,ElapsedRaw,Timelimit,ReqCPUS,AllocCPUS,ReqNodes,NNodes,\\
+      NodeList,ReqMem,ReqTRES,AllocTRES,Constraints,Reservation,Priority,Reason,SubmitLine > jobs.sacct
       sacctmgr -P show assoc tree > assoc.txt; sacctmgr -P show qos > qos.txt
       batsched-py slurm import /etc/slurm/slurm.conf twin --jobs jobs.sacct \\
           --accounts assoc.txt --accounts qos.txt --zone Europe/Paris
     """
     from batsched_py.slurm import scenario as twin
-    from batsched_py.slurm.reading import Mistakes
     from batsched_py.workload.sources.accounting import zone_named
 
-    zone_named(zone)
-    sources = twin.Sources(conf=source, accounting=accounts, reservations=reservations, jobs=jobs, zone=zone)
+    zone_named(given["zone"])
+    sources = twin.Sources(conf=source, **given)
     if source.is_dir():
-        sources = _folder(source, sources)
-    try:
-        with waiting(f"Reading {source.name}"):
-            scenario = twin.read_scenario(sources)
-    except Mistakes as mistakes:
-        raise told_one_by_one(mistakes) from None
+        sources = twin.Sources.of_folder(source, sources)
+    with _mistakes_told(), waiting(f"Reading {source.name}"):
+        scenario = twin.read_scenario(sources)
     written = twin.write_scenario(scenario, folder)
-    _tell(scenario.findings, folder / twin.NOT_MODELLED)
+    findings = scenario.findings
+    _tell_unmodelled(list(map(str, findings.unmodelled)), f" in {folder / twin.NOT_MODELLED}")
+    if findings.without_effect:
+        click.echo(f"{len(findings.without_effect)} settings shape no schedule")
     for path in written:
         click.echo(str(path))
+    if not no_check and scenario.jobs and given["jobs"] is not None and given["jobs"].suffix != ".csv":
+        from batsched_py.slurm import tables, worth
+
+        click.echo("")
+        tables.worth_tables(worth.worth_of(folder, given["jobs"], given["zone"], findings.unmodelled))
     if scenario.jobs:
         workload, platform, configuration = (
             quote(str(folder / name)) for name in (twin.WORKLOAD_FILE, twin.PLATFORM, twin.CONFIGURATION)
@@ -166,39 +169,27 @@ def compare_command(
       batsched-py slurm compare recorded-a.csv recorded-b.csv
       batsched-py slurm compare jobs.sacct out_jobs.csv --zone Europe/Paris --output twin.html
     """
-    from batsched_py.slurm.comparison import compare, read_jobs, with_workload, write_comparison_page
-    from batsched_py.slurm.scenario import CONFIGURATION
-    from batsched_py.slurm.tables import comparison_tables
+    from batsched_py.slurm import comparison, prepared, scenario
+    from batsched_py.slurm import tables as shown
 
-    is_imported = (simulated / CONFIGURATION).exists() and not any(simulated.glob("*jobs.csv"))
+    is_imported = (simulated / scenario.CONFIGURATION).exists()
     if is_imported or phases is not None or len(recorded) > 1:
         if workload is not None or output is not None:
             raise click.UsageError("--workload and --output go with one recording and one simulation")
         several = PHASES if is_imported and phases is None else phases
-        _compare_several(recorded, simulated, several, zone, as_json)
+        tables = [comparison.read_jobs(path, zone) for path in recorded]
+        if several is None:
+            spread = prepared.spread(tables, [comparison.read_jobs(simulated, zone)])
+        else:
+            spread = prepared.spread_of_phases(tables, simulated, several)
+        print_json(spread) if as_json else shown.spread_table(spread)
         return
     with waiting(f"Reading {recorded[0].name}"):
-        tables = [read_jobs(path, zone) for path in (*recorded, simulated)]
+        tables = [comparison.read_jobs(path, zone) for path in (*recorded, simulated)]
         if workload is not None:
-            tables = [with_workload(table, workload) for table in tables]
-    found = compare(tables, (recorded[0].name, simulated.name))
-    tell(found, as_json, output, write_comparison_page, comparison_tables)
-
-
-def _compare_several(
-    recorded: tuple[Path, ...], simulated: Path, phases: int | None, zone: str, as_json: bool
-) -> None:
-    """Print how far one simulation or more are from recordings."""
-    from batsched_py.slurm.comparison import read_jobs
-    from batsched_py.slurm.prepared import spread, spread_of_phases
-    from batsched_py.slurm.tables import spread_table
-
-    tables = [read_jobs(path, zone) for path in recorded]
-    if phases is None:
-        found = spread(tables, [read_jobs(simulated, zone)])
-    else:
-        found = spread_of_phases(tables, simulated, phases)
-    print_json(found) if as_json else spread_table(found)
+            tables = [comparison.with_workload(table, workload) for table in tables]
+    found = comparison.compare(tables, (recorded[0].name, simulated.name))
+    tell(found, as_json, output, comparison.write_comparison_page, shown.comparison_tables)
 
 
 @slurm_command.command("what-if")
@@ -220,6 +211,7 @@ def _compare_several(
 @option(
     "--seeds N",
     "Simulate N times, with other phases of Slurm's clocks and other draws of users, for intervals.",
+    name="repetitions",
     type=click.IntRange(1, 1000),
     default=5,
 )
@@ -229,17 +221,7 @@ def _compare_several(
 )
 @json_option
 @page_option
-def what_if_command(
-    folder: Path,
-    changes: tuple[str, ...],
-    other: Path | None,
-    users: str,
-    user_options: dict[str, str],
-    seeds: int,
-    export: str | None,
-    as_json: bool,
-    output: Path | None,
-) -> None:
+def what_if_command(as_json: bool, output: Path | None, **given: Any) -> None:
     """Tell who gains and who loses by a change.
 
     The scenario in DIR, made by `batsched-py slurm import`, is simulated before and after the change, with
@@ -254,21 +236,17 @@ def what_if_command(
       batsched-py slurm what-if twin --set associations.physics.shares=20 --seeds 10 --output page.html
       batsched-py slurm what-if twin --other twin-with-more-nodes
     """
-    if not changes and other is None:
+    if not given["changes"] and given["other"] is None:
         raise InputError("nothing is changed; give --set CHANGE or --other DIR")
-    from batsched_py.slurm.reading import Mistakes
-    from batsched_py.slurm.tables import what_if_tables
-    from batsched_py.slurm.what_if import what_if, write_what_if_page
+    from batsched_py.slurm import tables, what_if
 
-    try:
-        found = what_if(folder, changes, other, users, user_options, seeds, export)
-    except Mistakes as mistakes:
-        raise told_one_by_one(mistakes) from None
-    tell(found, as_json, output, write_what_if_page, what_if_tables)
+    with _mistakes_told():
+        found = what_if.what_if(**given)
+    tell(found, as_json, output, what_if.write_what_if_page, tables.what_if_tables)
 
 
 @slurm_command.command("forecast")
-@click.argument("source", metavar="SLURM.CONF", type=FILE)
+@click.argument("conf", metavar="SLURM.CONF", type=FILE)
 @click.argument("listing", metavar="JOBS", type=FILE)
 @option("--log FILE", "A log of `sacct -P`: how much of their limits jobs use.", type=FILE)
 @option("--job ID", "Ask about this job: what if it asked for less?")
@@ -277,27 +255,19 @@ def what_if_command(
 @option(
     "--at TIME", "When JOBS was printed, like 2026-05-01T08:00:00.  [default: as it tells]", name="moment"
 )
-@option("--seeds N", "Draw run times from the log N times.", type=click.IntRange(1, 1000), default=20)
+@option(
+    "--seeds N",
+    "Draw run times from the log N times.",
+    "repetitions",
+    type=click.IntRange(1, 1000),
+    default=20,
+)
 @accounts_option
 @reservations_option
 @zone_option
 @json_option
 @page_option
-def forecast_command(
-    source: Path,
-    listing: Path,
-    log: Path | None,
-    job: str | None,
-    time: str | None,
-    nodes: int | None,
-    moment: str | None,
-    seeds: int,
-    accounts: tuple[Path, ...],
-    reservations: tuple[Path, ...],
-    zone: str,
-    as_json: bool,
-    output: Path | None,
-) -> None:
+def forecast_command(as_json: bool, output: Path | None, **asked: Any) -> None:
     """Tell when each waiting job will start.
 
     And when would one start that asked for less time, or for fewer nodes? JOBS is what `squeue --json` or
@@ -313,60 +283,40 @@ def forecast_command(
       batsched-py slurm forecast /etc/slurm/slurm.conf jobs.txt --log jobs.sacct
       batsched-py slurm forecast slurm.conf jobs.json --job 1234 --time 2:00:00 --nodes 4
     """
-    from batsched_py.slurm.forecast.forecast import Question, answer, write_forecast_page
-    from batsched_py.slurm.reading import Mistakes
-    from batsched_py.slurm.tables import forecast_table
+    from batsched_py.slurm import tables
+    from batsched_py.slurm.forecast import forecast
 
-    if job is None and (time is not None or nodes is not None):
+    question = forecast.Question(**asked)
+    wishes = question.time is not None or question.nodes is not None
+    if question.job is None and wishes:
         raise InputError("--time and --nodes are about a job; give --job ID too")
-    if job is not None and time is None and nodes is None:
+    if question.job is not None and not wishes:
         raise InputError("--job needs --time or --nodes: what it might ask for instead")
-    question = Question(source, listing, log, job, time, nodes, moment, seeds, accounts, reservations, zone)
+    with _mistakes_told():
+        found = forecast.answer(question)
+    if not as_json:
+        _tell_unmodelled(found.not_modelled, ", which --json lists")
+    tell(found, as_json, output, forecast.write_forecast_page, tables.forecast_table)
+
+
+def _tell_unmodelled(lines: Sequence[str], where: str) -> None:
+    """Print what is not modelled, and where all of it is told."""
+    for line in lines[:SHOWN]:
+        click.echo(f"not modelled: {line}")
+    if len(lines) > SHOWN:
+        click.echo(f"not modelled: {len(lines) - SHOWN} more lines{where}")
+
+
+@contextmanager
+def _mistakes_told() -> Iterator[None]:
+    """Print the mistakes that are found, one a line; the last one ends the command."""
+    from batsched_py.slurm.reading import Mistakes
+
     try:
-        found = answer(question)
+        yield
     except Mistakes as mistakes:
-        raise told_one_by_one(mistakes) from None
-
-    def print_table(found: Forecast) -> None:
-        for line in found.not_modelled[:SHOWN]:
-            click.echo(f"not modelled: {line}")
-        if len(found.not_modelled) > SHOWN:
-            click.echo(f"not modelled: {len(found.not_modelled) - SHOWN} more lines, which --json lists")
-        forecast_table(found)
-
-    tell(found, as_json, output, write_forecast_page, print_table)
-
-
-def _folder(folder: Path, given: Sources) -> Sources:
-    """The files of a recorded scenario, with those that are given beside."""
-    from msgspec.structs import replace
-
-    from batsched_py.slurm.scenario import Sources
-
-    found = Sources.of_folder(folder)
-    return replace(
-        found,
-        accounting=given.accounting,
-        reservations=(*found.reservations, *given.reservations),
-        jobs=given.jobs or found.jobs,
-        zone=given.zone,
-    )
-
-
-def _tell(findings: Findings, file: Path) -> None:
-    """Print what is not modelled, of which a file has all."""
-    for finding in findings.unmodelled[:SHOWN]:
-        click.echo(f"not modelled: {harmless(str(finding))}")
-    if len(findings.unmodelled) > SHOWN:
-        click.echo(f"not modelled: {len(findings.unmodelled) - SHOWN} more lines in {file}")
-    if findings.without_effect:
-        click.echo(f"{len(findings.without_effect)} settings shape no schedule")
-
-
-def told_one_by_one(mistakes: Mistakes) -> InputError:
-    """Print the mistakes, one a line; the last one ends the command."""
-    *others, last = mistakes.found[: MOST_MISTAKES + 1]
-    for mistake in others:
-        say(f"batsched-py: error: {mistake}", err=True)
-    more = len(mistakes.found) - MOST_MISTAKES
-    return InputError(str(last) if more <= 1 else f"{more} more mistakes like these")
+        *others, last = mistakes.found[: MOST_MISTAKES + 1]
+        for mistake in others:
+            say(f"batsched-py: error: {mistake}", err=True)
+        more = len(mistakes.found) - MOST_MISTAKES
+        raise InputError(str(last) if more <= 1 else f"{more} more mistakes like these") from None

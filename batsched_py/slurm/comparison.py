@@ -1,8 +1,8 @@
 """A recorded schedule beside a simulated one, job by job, and the page that shows it.
 
 Schedules are tables. The columns are ``submit``, ``eligible`` (when a job was not held by itself any more),
-``start``, ``end`` and ``size``, and as texts ``partition``, ``account`` and ``user``, empty where nothing
-tells them. The names of jobs are the index.
+``start``, ``end`` and ``size``, and as texts ``partition``, ``account``, ``qos`` and ``user``, empty where
+nothing tells them. The names of jobs are the index.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ from msgspec import Struct
 from batsched_py.analysis import pages
 from batsched_py.analysis.calibration import Waits, cells_of, distribution, map_of_waits, percentiles_of
 from batsched_py.analysis.conditions import held_beside
-from batsched_py.analysis.outcome import CLASSES, class_numbers
 from batsched_py.analysis.schedule import mean_level, read_schedule, started
 from batsched_py.errors import InputError
 from batsched_py.input_files import read_input
-from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.shown import shown
 from batsched_py.slurm.policy.job import fields_of
 from batsched_py.slurm.policy.slurm import REQUEUED
 from batsched_py.workload.batsim_json import read_batsim_json
+from batsched_py.workload.description.jobs import CLASSES, class_numbers
 from batsched_py.workload.sources import read_log
 from batsched_py.workload.sources.accounting import count_hosts, names_of
 from batsched_py.workload.swf.log import Floats
@@ -40,7 +39,7 @@ RECORDED = ("number", "submit", "eligible", "start", "end", "state", "nodes")
 
 _TIMES = ("submit", "eligible", "start", "end")
 
-_TEXTS = ("partition", "account", "user")
+_TEXTS = ("partition", "account", "qos", "user")
 
 
 def read_jobs(path: Path, zone: str) -> pd.DataFrame:
@@ -81,7 +80,10 @@ def _read_recording(path: Path) -> pd.DataFrame:
         raise InputError(f"{path}: no job of this recording ran")
     names = [row[0] for row in rows]
     table = pd.DataFrame([row[1:] for row in rows], index=names, columns=[*_TIMES, "size"])
-    return _unique(table.assign(**dict.fromkeys(_TEXTS, "")), path)
+    if not table.index.is_unique:
+        twice = table.index[table.index.duplicated()][0]
+        raise InputError(f"{path}: there are two jobs called {shown(str(twice))}")
+    return table.assign(**dict.fromkeys(_TEXTS, ""))
 
 
 def simulated_jobs(schedule: pd.DataFrame, held: Mapping[str, float | None]) -> pd.DataFrame:
@@ -112,14 +114,32 @@ def simulated_jobs(schedule: pd.DataFrame, held: Mapping[str, float | None]) -> 
         index=names,
     )
     table[[*_TIMES]] = np.floor(table[[*_TIMES]])
-    return table.assign(**dict.fromkeys(_TEXTS, ""))
+    table = table.assign(**dict.fromkeys(_TEXTS, ""))
+    table.attrs[NOT_TOLD] = [name for name in names if name not in requeued and not held.get(name)]
+    return table
+
+
+#: Among the attributes of a table: the jobs of which it does not tell whether they could begin at once.
+NOT_TOLD = "eligible is not told"
+
+
+def _eligible_as(recorded: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """The same table, in which jobs that it does not tell of are eligible as long after their submission as
+    they were in the recording: they were held, or had a ``--begin``."""
+    untold = table.index.intersection(table.attrs.get(NOT_TOLD, []))
+    if untold.empty:
+        return table
+    later = (recorded["eligible"] - recorded["submit"]).loc[untold]
+    eligible = table["eligible"].copy()
+    eligible[untold] = np.minimum(table["submit"][untold] + later, table["start"][untold])
+    return table.assign(eligible=eligible)
 
 
 def _read_log(path: Path, zone: str) -> pd.DataFrame:
     """The jobs of a log of ``sacct``, named as the importer names them."""
     log = read_log(path, "sacct", {"zone": zone})
     submit = log.submit - log.submit.min()
-    account = log.more.get("account")
+    account, qos = (log.more.get(name, np.full(len(log), "")).astype(str) for name in ("account", "qos"))
     table = pd.DataFrame(
         {
             "submit": submit,
@@ -128,7 +148,8 @@ def _read_log(path: Path, zone: str) -> pd.DataFrame:
             "end": submit + log.wait + log.run_time,
             "size": log.processors,
             "partition": names_of(log, "partition"),
-            "account": "" if account is None else account.astype(str),
+            "account": account,
+            "qos": qos,
             "user": names_of(log, "user"),
         },
         index=log.job_number.astype(str).tolist(),
@@ -137,34 +158,31 @@ def _read_log(path: Path, zone: str) -> pd.DataFrame:
 
 
 def with_workload(table: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """The table with what a workload says of its jobs: sizes, partitions, accounts and users."""
-    known = {job.name: _told(job) for job in read_batsim_json(path, "w0").jobs}
+    """The table with what a workload says of its jobs: sizes, partitions, accounts, QOS and users.
+
+    A job that had more than it asked for, as one with whole nodes has in a log, keeps its size.
+    """
+    known = {}
+    for job in read_batsim_json(path, "w0").jobs:
+        fields, request = fields_of(job), job.extra.get("request", {})
+        partitions = ",".join(request.get("partitions", ()))
+        known[job.name] = fields.begin, job.size, partitions, fields.account, fields.qos, job.user or ""
     told = pd.DataFrame.from_dict(known, orient="index", columns=["begin", "size", *_TEXTS])
     told = told.reindex(table.index)
     told = told.where(told.notna() & (told != ""))
+    told["size"] = np.fmax(told["size"].astype(float), table["size"].astype(float))
     eligible = np.maximum(table["eligible"], table["submit"] + told.pop("begin").fillna(0.0).astype(float))
-    return table.assign(
+    table = table.assign(
         eligible=eligible, **{name: told[name].fillna(table[name]) for name in told.columns}
     ).astype({"size": np.int64})
-
-
-def _told(job: Job) -> tuple[float, int, str, str, str]:
-    fields = fields_of(job)
-    partitions = ",".join(job.extra.get("request", {}).get("partitions", ()))
-    return fields.begin, job.size, partitions, fields.account, job.user or ""
-
-
-def _unique(table: pd.DataFrame, path: Path) -> pd.DataFrame:
-    if not table.index.is_unique:
-        twice = table.index[table.index.duplicated()][0]
-        raise InputError(f"{path}: there are two jobs called {shown(str(twice))}")
+    table.attrs.pop(NOT_TOLD, None)
     return table
 
 
 Each = TypeVar("Each")
 
 #: The ways in which jobs are grouped.
-GROUPINGS = ("class", "partition", "account", "user")
+GROUPINGS = ("class", "partition", "account", "qos", "user")
 
 #: So many values of the utilization are computed.
 STEPS = 96
@@ -188,7 +206,7 @@ class Compared(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, recorded: pd.DataFrame, simulated: pd.DataFrame) -> Compared:
         """The comparison of the same jobs in two tables."""
-        waits = Waits.of(*(_waits(table) for table in (recorded, simulated)))
+        waits = Waits.of(waits_of(recorded), waits_of(simulated))
         mean = waits.mean_recorded
         apart = np.abs(recorded["start"].to_numpy() - simulated["start"].to_numpy())
         return cls(
@@ -218,7 +236,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     only_simulated: int
     all: Compared
     groups: dict[str, dict[str, Compared]]
-    """By class, partition, account and user, the busiest first."""
+    """By class, partition, account, QOS and user, the busiest first."""
     utilization: Utilization
     percentiles: list[tuple[float, float]]
     cells: list[tuple[int, int, int]]
@@ -227,12 +245,17 @@ class Comparison(Struct, frozen=True, kw_only=True):
 def compare(tables: Sequence[pd.DataFrame], names: tuple[str, str]) -> Comparison:
     """Compare the jobs that ran in both tables, the recorded one first; ``names`` tells what they are."""
     recorded, simulated = tables
-    simulated = _arrays_by_last_task(simulated, recorded.index)
+    # a recording has one line for an array, which is its last task: let that be called like the array
+    last = {str(name).rpartition("_")[0]: name for name in simulated.index}
+    arrays = {name: array for array, name in last.items() if array in recorded.index}
+    simulated = simulated.rename(index=arrays)
     both = recorded.index[recorded.index.isin(simulated.index)]
     if not len(both):
         raise InputError(f"no job ran both in {names[0]} and in {names[1]}")
     one, other = recorded.loc[both], simulated.loc[both]
-    waits = _waits(one), _waits(other)
+    other = _eligible_as(one, other)
+    waits = waits_of(one), waits_of(other)
+    edges, levels = usage((one, other), one["size"])
     return Comparison(
         recorded=names[0],
         simulated=names[1],
@@ -240,16 +263,10 @@ def compare(tables: Sequence[pd.DataFrame], names: tuple[str, str]) -> Compariso
         only_simulated=len(simulated) - len(both),
         all=Compared.of(one, other),
         groups={grouping: _grouped(one, other, grouping) for grouping in GROUPINGS},
-        utilization=_utilization(one, other),
+        utilization=Utilization(edges=edges, recorded=levels[0], simulated=levels[1]),
         percentiles=percentiles_of(*waits),
         cells=cells_of(*waits),
     )
-
-
-def _arrays_by_last_task(simulated: pd.DataFrame, recorded: pd.Index) -> pd.DataFrame:
-    """A recording has one line for an array, which is its last task: let that be called like the array."""
-    last = {str(name).rpartition("_")[0]: name for name in simulated.index}
-    return simulated.rename(index={name: array for array, name in last.items() if array in recorded})
 
 
 def labels(jobs: pd.DataFrame, grouping: str) -> pd.Series:
@@ -269,18 +286,22 @@ def _grouped(recorded: pd.DataFrame, simulated: pd.DataFrame, grouping: str) -> 
     return dict(sorted(found.items(), key=lambda item: (-item[1].waits.jobs, item[0])))
 
 
-def _utilization(recorded: pd.DataFrame, simulated: pd.DataFrame) -> Utilization:
-    begin = min(table["submit"].min() for table in (recorded, simulated))
-    end = max(table["end"].max() for table in (recorded, simulated))
+def usage(
+    tables: Sequence[pd.DataFrame], sizes: pd.Series | None = None
+) -> tuple[list[float], list[list[float]]]:
+    """Equal steps of time, and how much jobs have in them by each table; ``sizes`` hold for all tables."""
+    begin = min(float(table["submit"].min()) for table in tables)
+    end = max(float(table["end"].max()) for table in tables)
     edges = np.linspace(begin, max(end, begin + 1.0), STEPS + 1)
-    sizes = recorded["size"].to_numpy(dtype=np.float64)
     levels = [
-        mean_level(table["start"], table["end"], sizes, edges).tolist() for table in (recorded, simulated)
+        mean_level(table["start"], table["end"], table["size"] if sizes is None else sizes, edges)
+        for table in tables
     ]
-    return Utilization(edges=edges.tolist(), recorded=levels[0], simulated=levels[1])
+    return edges.tolist(), [each.tolist() for each in levels]
 
 
-def _waits(jobs: pd.DataFrame) -> Floats:
+def waits_of(jobs: pd.DataFrame) -> Floats:
+    """How long jobs waited since they were eligible."""
     waits: Floats = (jobs["start"] - jobs["eligible"]).to_numpy(dtype=np.float64)
     return np.maximum(waits, 0.0)
 
@@ -295,10 +316,8 @@ def usage_figure(edges: Sequence[float], levels: Mapping[str, Sequence[float]]) 
             for time, height in zip(middles, heights, strict=True)
         ]
         layers.append(pages.Layer("line", points, place, name))
-    highest = max(*map(max, levels.values()), 1.0)
-    return pages.Figure(
-        pages.Axis("time", "s", ends=(edges[0], edges[-1])), pages.Axis("in use", ends=(0, highest)), layers
-    )
+    times, highest = (edges[0], edges[-1]), max(*map(max, levels.values()), 1.0)
+    return pages.Figure(pages.Axis("time", "s", ends=times), pages.Axis("in use", ends=(0, highest)), layers)
 
 
 HEADS: Final = (
@@ -347,16 +366,12 @@ def write_comparison_page(path: str | Path, found: Comparison) -> None:
 def cells(each: Compared) -> list[str]:
     """The cells of a row behind its name."""
     waits = each.waits
+    apart = each.start_difference, each.median_start_difference, each.largest_start_difference
     return [
         f"{waits.jobs:,}",
-        pages.time_text(waits.mean_recorded),
-        pages.time_text(waits.mean_simulated),
+        *map(pages.time_text, (waits.mean_recorded, waits.mean_simulated)),
         "-" if each.deviation is None else f"{each.deviation:+.1%}",
-        pages.time_text(waits.median_recorded),
-        pages.time_text(waits.median_simulated),
-        pages.time_text(each.start_difference),
-        pages.time_text(each.median_start_difference),
-        pages.time_text(each.largest_start_difference),
+        *map(pages.time_text, (waits.median_recorded, waits.median_simulated, *apart)),
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from math import inf
 from pathlib import Path
@@ -65,13 +65,6 @@ def read_cluster(path: Path, findings: Findings, scheduling: Mapping[str, Any] |
     lines = read_conf(path, findings.mistake)
     if not lines:
         findings.check()
-    return cluster_of(path, lines, findings, scheduling)
-
-
-def cluster_of(
-    path: Path, lines: Sequence[ConfLine], findings: Findings, scheduling: Mapping[str, Any] | None = None
-) -> Cluster:
-    """The cluster that lines describe."""
     lines = with_node_sets(lines, findings.mistake)
     reader = _Reader(findings, scheduling=scheduling)
     for line in lines:
@@ -116,13 +109,13 @@ class _Reader:
         scheduling: Mapping[str, Any] | None = None,
     ) -> None:
         self._findings = findings
-        self._values: dict[str, dict[str, Any]] = {
-            table: {} if known is None or not table else asdict(getattr(known, table)) for table in _TABLES
-        }
-        self._values["scheduling"] |= scheduling or {}
+        self._values: dict[str, dict[str, Any]] = {table: {} for table in _TABLES}
+        self._known: dict[str, Partition] = {}
         if known is not None:
+            self._values = {table: asdict(getattr(known, table)) for table in _TABLES if table}
             self._values[""] = {"cluster": known.cluster, "enforce": known.enforce}
-        self._known = {} if known is None else {each.name: each for each in known.partitions}
+            self._known = {each.name: each for each in known.partitions}
+        self._values["scheduling"] |= scheduling or {}
         self._partition_defaults: Values = {}
         self._node_defaults: dict[str, str] = {}
         self._nodes: list[NodeSettings] = []
@@ -140,11 +133,9 @@ class _Reader:
             self._partition(line)
         elif "nodename" in line.settings:
             self._node_line(line)
+        elif (first := next(iter(line.settings))) in ("downnodes", "frontendname"):
+            self._findings.left_out(line.where, f"{line.names[first]} is not modelled")
         else:
-            first = next(iter(line.settings))
-            if first in ("downnodes", "frontendname"):
-                self._findings.left_out(line.where, f"{line.names[first]} is not modelled")
-                return
             for name, text in line.settings.items():
                 self._setting(line, name, text)
 
@@ -158,25 +149,32 @@ class _Reader:
             for place, where in self._given_at.items():
                 if place in ("priority.weight_age", "priority.weight_fairshare"):
                     self._findings.of_no_effect(where, f"{place} counts with a database only, as in Slurm")
-        content: dict[str, Any] = dict(self._values[""])
-        for table, kind in _TABLES.items():
-            if table:
-                content[table] = msgspec.convert(self._values[table], kind)
-        return Configuration(**content, nodes=tuple(self._nodes), partitions=tuple(self.partitions.values()))
+        content: dict[str, Any] = {
+            table: msgspec.convert(self._values[table], kind) for table, kind in _TABLES.items() if table
+        }
+        nodes, partitions = tuple(self._nodes), tuple(self.partitions.values())
+        return Configuration(**self._values[""], **content, nodes=nodes, partitions=partitions)
 
     def _setting(self, line: ConfLine, name: str, text: str) -> None:
         written = line.names[name]
         if name in SETTINGS or name in _PARAMETERS:
             if name in self._settings_at:
                 self._findings.of_no_effect(self._settings_at[name], f"{written}, for it is given again")
-                self._forget(name)
+                for table, field, _ in conf_settings.PARAMETERS.values() if name in _PARAMETERS else ():
+                    if self._given_at.get(f"{table}.{field}") == self._settings_at[name]:
+                        del self._values[table][field]  # Slurm takes the last line alone
             self._settings_at[name] = line.where
         if name in _PARAMETERS:
             self._parameters(line.where, text)
         elif name == "accountingstoragetype":
             self._has_database = text.lower().endswith("slurmdbd")
         elif name == "licenses":
-            self._licences(line.where, text)
+            for part in filter(None, text.split(",")):
+                if match := _LICENCE.fullmatch(part):
+                    self.licences[match[1]] = int(match[2] or 1)
+                else:
+                    what = f"licence {shown(part)} is not of the form NAME:COUNT"
+                    self._findings.mistake(line.where, what)
         elif name in SETTINGS:
             what = f"{written}={shown_name(text)}"
             values = self._findings.read(SETTINGS[name], text, line.where, what) or {}
@@ -196,13 +194,6 @@ class _Reader:
             self._findings.of_no_effect(where, what)
         else:
             self._findings.left_out(where, f"{what} is not modelled" if name in unmodelled else unknown)
-
-    def _forget(self, name: str) -> None:
-        """Forget the options of a line, for Slurm takes the last one alone."""
-        if name in _PARAMETERS:
-            for table, field, _ in conf_settings.PARAMETERS.values():
-                if self._given_at.get(f"{table}.{field}") == self._settings_at[name]:
-                    del self._values[table][field]
 
     def _check(self, values: Values, where: str, written: str) -> None:
         """Keep values if they are allowed for their fields."""
@@ -282,14 +273,6 @@ class _Reader:
                 self._findings.left_out(line.where, f"nodes of the state {state} stay {settings.state}")
             if settings != NodeSettings(settings.nodes):
                 self._nodes.append(settings)
-
-    def _licences(self, where: str, text: str) -> None:
-        for part in filter(None, text.split(",")):
-            match = _LICENCE.fullmatch(part)
-            if match is None:
-                self._findings.mistake(where, f"licence {shown(part)} is not of the form NAME:COUNT")
-            else:
-                self.licences[match[1]] = int(match[2] or 1)
 
 
 def _named(written: str, field: str) -> str:

@@ -7,7 +7,8 @@ are in small letters.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections import ChainMap
+from collections.abc import Callable
 from typing import Any
 
 from batsched_py.protocol.shown import shown
@@ -164,33 +165,25 @@ _SELECT: dict[str, Values] = {
 }
 
 
-def _together(words: Iterable[str], read: Callable[[str], Values]) -> Values:
+def _together(read: Callable[[str], Values]) -> Callable[[str], Values]:
     """The values of several words; what is not modelled does not keep the others from counting."""
 
-    def merged(found: Iterable[Values]) -> Values:
-        return {place: value for values in found for place, value in values.items()}
+    def values(text: str) -> Values:
+        try:
+            return dict(ChainMap(*reversed(reading.each(reading.listed(text), read))))
+        except reading.NotModelled as error:
+            raise reading.NotModelled(str(error), dict(ChainMap(*reversed(error.rest)))) from None
 
-    try:
-        return merged(reading.each(words, read))
-    except reading.NotModelled as error:
-        raise reading.NotModelled(str(error), merged(error.rest)) from None
-
-
-def _select_parameters(text: str) -> Values:
-    return _together(reading.listed(text), _one_of(_SELECT, "other_cons_res", "other_cons_tres"))
-
-
-def _preempt_mode(text: str) -> Values:
-    def read(word: str) -> Values:
-        if word.upper() == "WITHIN":
-            return {"preemption.within_qos": True}
-        return {"preemption.mode": preempt_mode(word)}
-
-    return _together(reading.listed(text), read)
+    return values
 
 
 #: How jobs make way; the twin suspends none.
 preempt_mode = _one_of({"off": "off", "cancel": "cancel", "requeue": "requeue"}, "suspend", "gang")
+
+
+def _preempt_modes(word: str) -> Values:
+    is_within = word.upper() == "WITHIN"
+    return {"preemption.within_qos": True} if is_within else {"preemption.mode": preempt_mode(word)}
 
 
 def _enforced(text: str) -> tuple[str, ...]:
@@ -232,7 +225,7 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
         "selection.type",
         _plugin("select", "linear", "cons_tres", cons_res="cons_tres", unmodelled=("cray_aries",)),
     ),
-    "selecttypeparameters": _select_parameters,
+    "selecttypeparameters": _together(_one_of(_SELECT, "other_cons_res", "other_cons_tres")),
     **_all_at(
         reading.memory_limit,
         """selection.def_mem_per_cpu selection.def_mem_per_node selection.def_mem_per_gpu
@@ -255,7 +248,7 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
     **_all_at(_flags, "priority.flags", "priority"),
     "fairsharedampeningfactor": _at("priority.fairshare_dampening", reading.count),
     "preempttype": _at("preemption.type", _plugin("preempt", "none", "partition_prio", "qos")),
-    "preemptmode": _preempt_mode,
+    "preemptmode": _together(_preempt_modes),
     "preemptexempttime": _at(
         "preemption.exempt_time", lambda text: 0.0 if text == "-1" else reading.time_limit(text)
     ),
@@ -276,10 +269,6 @@ def _over_subscribe(text: str) -> Values:
     return values
 
 
-def _priority(text: str) -> Values:
-    return {"priority_tier": reading.count(text), "priority_job_factor": reading.count(text)}
-
-
 #: By their names in small letters.
 PARTITION_SETTINGS: dict[str, Callable[[str], Values]] = {
     "partitionname": _at("name", str),
@@ -290,7 +279,7 @@ PARTITION_SETTINGS: dict[str, Callable[[str], Values]] = {
     **_all_at(reading.finite_time, "default_time"),
     **_all_at(reading.count, "min_nodes priority_tier priority_job_factor def_cpu_per_gpu"),
     **_all_at(reading.limit, "max_nodes max_cpus_per_node"),
-    "priority": _priority,
+    "priority": lambda text: dict.fromkeys(("priority_tier", "priority_job_factor"), reading.count(text)),
     "oversubscribe": _over_subscribe,
     "shared": _over_subscribe,
     **_all_at(preempt_mode, "preempt_mode"),

@@ -40,43 +40,6 @@ NEARLY = 5.0
 """A job that ends so shortly before its time limit may reach it if it is launched late."""
 
 
-def limited(
-    fields: dict[str, Any],
-    time_limit: float,
-    run_time: float,
-    partition: Partition | None,
-    configuration: Configuration,
-) -> float:
-    """How long a job runs at most; if it may run out of time, its fields tell its time limit."""
-    if run_time <= time_limit - NEARLY:
-        return time_limit
-    fields["time_limit"] = time_limit
-    over = None if partition is None else partition.over_time_limit
-    return time_limit + LONGER + (configuration.scheduling.over_time_limit if over is None else over)
-
-
-class KnownNames:
-    """The reservations, QOS and accounts of a cluster; without a listing of QOS or accounts all are known."""
-
-    def __init__(self, configuration: Configuration) -> None:
-        self._known = {"reservation": {each.name for each in configuration.reservations}}
-        if configuration.qos:
-            self._known["qos"] = {each.name for each in configuration.qos}
-        if configuration.associations:
-            self._known["account"] = {each.account for each in configuration.associations}
-
-    def missing(self, fields: Mapping[str, Any]) -> list[str]:
-        """What a job names in the fields for Slurm that is not there."""
-        return [
-            f"{what} {shown(fields[what])} is not there"
-            for what, known in self._known.items()
-            if fields.get(what) and not known.issuperset(fields[what].split(","))
-        ]
-
-
-_COUNTED_BY_TASK = ("tasks_per_node", "per_task")
-
-
 def divided(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
     """A request of single cores if Slurm may cut its tasks, and what then has to be told the policy.
 
@@ -90,7 +53,8 @@ def divided(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, int]]
         cores == 1
         or request.get("tasks", 1) == 1
         or "memory" in request.get("per_core", ())
-        or any(request.get(name) for name in _COUNTED_BY_TASK)
+        or request.get("tasks_per_node")
+        or request.get("per_task")
     ):
         return made, {}
     del made["cores"], made["tasks"]
@@ -129,13 +93,6 @@ def without_shared_gpus(request: Mapping[str, Any], tasks: int) -> tuple[dict[st
     return made, {"gpus": gpus}
 
 
-def settled(request: Mapping[str, Any], tasks: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A request without what only Slurm can tell when it chooses nodes, and what the policy is told."""
-    request, of_gpus = without_shared_gpus(request, tasks)
-    request, of_tasks = divided(request)
-    return request, of_tasks | of_gpus
-
-
 WORKLOAD = "w0"
 """The name of every workload that is made here."""
 
@@ -149,7 +106,7 @@ _MOST_TASKS = 1_000_000
 
 
 class JobMaker:
-    """Makes jobs for a cluster."""
+    """Makes jobs for a cluster of what was submitted, whatever file tells of that."""
 
     def __init__(
         self, configuration: Configuration, words: NodeWords, clock: Clock, findings: Findings
@@ -159,7 +116,12 @@ class JobMaker:
         self._words = words
         self._clock = clock
         self._findings = findings
-        self._names = KnownNames(configuration)
+        self._known = {"reservation": {each.name for each in configuration.reservations}}
+        """Names that jobs may use; without a listing of QOS or accounts, all of these."""
+        if configuration.qos:
+            self._known["qos"] = {each.name for each in configuration.qos}
+        if configuration.associations:
+            self._known["account"] = {each.account for each in configuration.associations}
         self._arrays: set[str] = set()
         """The submissions until now that were arrays."""
 
@@ -173,17 +135,20 @@ class JobMaker:
         partition = self._partition(asked)
         tasks, request = self._request(asked, partition)
         size = tasks * asked.cpus_per_task
-        request, told = settled(request, tasks)
+        request, of_gpus = without_shared_gpus(request, tasks)
+        request, of_tasks = divided(request)
         read_request(size, request)
-        extra: dict[str, Any] = {"request": request}
+        extra = asked.extra | {"request": request}
         if asked.user:
             extra["user"] = asked.user
-        if name := asked.fields.get("name"):
+        if "executable" not in extra and (name := asked.fields.get("name")):
             extra["name"] = name
-        fields = self._fields(asked, told)
-        walltime = limited(
-            fields, _time_limit(asked, partition), asked.run_time, partition, self._configuration
-        )
+        fields = self._fields(asked, of_tasks | of_gpus)
+        walltime = self._time_limit(asked, partition)
+        if asked.run_time > walltime - NEARLY:
+            fields["time_limit"] = walltime
+            over = partition.over_time_limit
+            walltime += LONGER + (self._configuration.scheduling.over_time_limit if over is None else over)
         if fields:
             extra[FIELD] = fields
         names, limit = task_names(asked.name, asked.array)
@@ -212,11 +177,20 @@ class JobMaker:
             fields["no_time_limit"] = True
         for key in ("node_list", "exclude"):
             expand(fields.get(key, ""))
-        given = {key: value for key, value in fields.items() if value is not None}
-        for missing in self._names.missing(given):
-            self._findings.left_out(asked.where, missing)
+        return self._checked({key: value for key, value in fields.items() if value is not None}, asked.where)
+
+    def _checked(self, given: dict[str, Any], where: str) -> dict[str, Any]:
+        """The fields for Slurm, if they may be so."""
+        for missing in self._missing(given):
+            self._findings.left_out(where, missing)
         made: dict[str, Any] = msgspec.to_builtins(msgspec.convert(given, JobFields))
         return made
+
+    def _missing(self, fields: Mapping[str, Any]) -> Iterator[str]:
+        """What a job names that is not there."""
+        for what, known in self._known.items():
+            if fields.get(what) and not known.issuperset(fields[what].split(",")):
+                yield f"{what} {shown(fields[what])} is not there"
 
     def _partition(self, asked: Submission) -> Partition:
         """The first partition of a job; that of jobs that name none is the default one."""
@@ -262,6 +236,11 @@ class JobMaker:
         }
         return tasks, request | {name: value for name, value in more.items() if value}
 
+    def _time_limit(self, asked: Submission, partition: Partition) -> float:
+        """In whole minutes, as Slurm has it."""
+        limit = asked.time if asked.time else partition.default_time or partition.max_time
+        return limit if limit == inf else ceil(limit / 60) * 60.0
+
     def _gives_memory(self) -> bool:
         return self._configuration.selection.memory and "memory" in self._words.resources
 
@@ -277,8 +256,10 @@ class JobMaker:
             return 0, 0
         if asked.memory_per_cpu or asked.memory_per_node is not None:
             return asked.memory_per_cpu or 0, asked.memory_per_node or 0
-        per_cpu = _first(partition.def_mem_per_cpu, selection.def_mem_per_cpu)
-        return per_cpu, 0 if per_cpu else _first(partition.def_mem_per_node, selection.def_mem_per_node)
+        per_cpu, per_node = partition.def_mem_per_cpu, partition.def_mem_per_node
+        per_cpu = selection.def_mem_per_cpu if per_cpu is None else per_cpu
+        per_node = selection.def_mem_per_node if per_node is None else per_node
+        return per_cpu, 0 if per_cpu else per_node
 
     def _resources(self, amounts: Mapping[str, int], where: str) -> dict[str, Any]:
         """What of some resources the machine has."""
@@ -321,28 +302,18 @@ def _of_task(after: str, name: str, arrays: Collection[str]) -> str:
     _, _, task = name.partition("_")
 
     def of_task(match: re.Match[str]) -> str:
-        targets = match[1].split(":")[1:]
-        return ":".join(
-            ["afterok", *(f"{each}_{task}" if task and each in arrays else each for each in targets)]
+        targets = match[1].split(":")
+        return "afterok:" + ":".join(
+            f"{each}_{task}" if task and each in arrays else each for each in targets
         )
 
-    return re.sub(_TASK_BY_TASK.removesuffix(":") + r"((?::[^:,?]+)+)", of_task, after)
+    return re.sub(_TASK_BY_TASK + r"([^:,?]+(?::[^:,?]+)*)", of_task, after)
 
 
 def _has_open_range(asked: Submission) -> bool:
     """Whether a job asks for a range of nodes, and does not say how many tasks it has."""
     least, most = asked.nodes or (1, None)
     return most is not None and most > least and not (asked.tasks or asked.tasks_per_node)
-
-
-def _first(*values: int | None) -> int:
-    return next((value for value in values if value is not None), 0)
-
-
-def _time_limit(asked: Submission, partition: Partition) -> float:
-    """In whole minutes, as Slurm has it."""
-    limit = asked.time if asked.time else partition.default_time or partition.max_time
-    return limit if limit == inf else ceil(limit / 60) * 60.0
 
 
 def task_names(name: str, array: str) -> tuple[list[str], str]:

@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import combinations
+from itertools import combinations, groupby
+from math import inf
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -31,8 +34,9 @@ from msgspec.structs import replace
 from batsched_py.api.result import Result
 from batsched_py.api.simulate import simulate
 from batsched_py.api.terminal import shown as progress
+from batsched_py.campaign.plan import to_toml
 from batsched_py.errors import InputError
-from batsched_py.protocol.hosts import expand
+from batsched_py.protocol.hosts import HostSet, compact, expand
 from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.simulator.machine_files import read_toml_machine
@@ -40,20 +44,25 @@ from batsched_py.simulator.slurm_conf import conf_line
 from batsched_py.slurm.comparison import Compared, compare, simulated_jobs, with_workload
 from batsched_py.slurm.conf import changed as changed_by_line
 from batsched_py.slurm.jobs import WORKLOAD
-from batsched_py.slurm.policy.settings import UNUSED, Configuration, is_unused, read_configuration
+from batsched_py.slurm.policy.job import fields_of
+from batsched_py.slurm.policy.settings import (
+    UNUSED,
+    Configuration,
+    Partition,
+    is_unused,
+    read_configuration,
+)
 from batsched_py.slurm.reading import Findings
 from batsched_py.slurm.reservations import BEFORE
 from batsched_py.slurm.scenario import CONFIGURATION, PLATFORM, WORKLOAD_FILE, configuration_text
 from batsched_py.workload.batsim_json import RECORDED_FINISH, read_batsim_json, write_batsim_json
-from batsched_py.workload.model import Workload
+from batsched_py.workload.model import CANCELLED_AFTER, Workload
 
 _FIELD = re.compile(r"([a-z_]+)\.(?:([^=]+)\.)?([a-z_]+)\s*=\s*(.+)")
 
 #: The tables of which there are several, and by which fields one is found.
 _LISTS = {
-    "partitions": ("name",),
-    "qos": ("name",),
-    "reservations": ("name",),
+    **dict.fromkeys(("partitions", "qos", "reservations"), ("name",)),
     "associations": ("account", "user"),
     "nodes": ("nodes",),
 }
@@ -68,8 +77,7 @@ def changed(configuration: Configuration, text: str) -> Configuration:
     """
     where = f"--set {shown(text)}"
     if match := _FIELD.fullmatch(text.strip()):
-        table, name, field, value = match.groups()
-        made = _with_field(configuration, where, (table, name, field), value)
+        made = _with_field(configuration, where, *match.groups())
     else:
         made = _with_line(configuration, where, text)
     if made == configuration:
@@ -90,49 +98,53 @@ def _with_line(configuration: Configuration, where: str, text: str) -> Configura
 
 
 def _with_field(
-    configuration: Configuration, where: str, place: tuple[str, str | None, str], written: str
+    configuration: Configuration, where: str, table: str, name: str | None, field: str, written: str
 ) -> Configuration:
     """A field of a table, or of the entry of a name in a list of tables, gets a value."""
-    table, name, field = place
     if table in UNUSED and is_unused(table, field):
         raise InputError(f"{where}: this is not modelled, so it would change nothing here")
     content: dict[str, Any] = msgspec.to_builtins(configuration)
     try:
         value = tomllib.loads(f"value = {written}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         value = written
     if table in _LISTS:
-        entries = [dict(entry) for entry in content.get(table, ())]
-        found = [entry for entry in entries if name == _name(entry, table)]
-        if not found:
-            known = ", ".join(shown_name(_name(entry, table)) for entry in entries) or "none"
+        entries = {
+            "/".join(filter(None, (entry.get(key, "") for key in _LISTS[table]))): entry
+            for entry in reversed(content.get(table, ()))
+        }
+        if name not in entries:
+            known = ", ".join(map(shown_name, reversed(entries))) or "none"
             raise InputError(f"{where}: there is no {shown(name or '')} in {table}; there are {known}")
-        found[0][field] = value
-        content[table] = entries
+        entries[name][field] = value
     elif name is not None or table not in type(configuration).__struct_fields__:
         raise InputError(f"{where}: there is no table {shown(table if name is None else f'{table}.{name}')}")
     else:
-        content[table] = {**content.get(table, {}), field: value}
+        content.setdefault(table, {})[field] = value
     try:
         return msgspec.convert(content, Configuration)
     except msgspec.ValidationError as error:
         raise InputError(f"{where}: {error}") from None
 
 
-def _name(entry: dict[str, Any], table: str) -> str:
-    return "/".join(filter(None, (entry.get(field, "") for field in _LISTS[table])))
-
-
-def _check_nodes(configuration: Configuration, platform: Path) -> None:
-    """Refuse partitions of nodes that the platform has not."""
-    known = {host.properties.get("node") for host in read_toml_machine(platform).hosts}
-    for partition in configuration.partitions:
-        nodes = [] if partition.nodes.upper() == "ALL" else expand(partition.nodes)
-        if unknown := [name for name in nodes if name not in known]:
-            raise InputError(
-                f"--set: partition {shown(partition.name)} has node {shown(unknown[0])}, "
-                f"which {platform} does not have"
-            )
+def with_partitions(platform: str, partitions: Sequence[Partition]) -> str:
+    """The text of a platform whose nodes are in these partitions, as far as it names them."""
+    content = tomllib.loads(platform)
+    members = {each.name: frozenset(expand(each.nodes)) for each in partitions}
+    whole = {each.name for each in partitions if each.nodes.upper() == "ALL"}
+    nodes = []
+    for table in content["nodes"]:
+        for name in expand(table["names"]) if "names" in table else [None]:
+            named = [each.name for each in partitions if each.name in whole or name in members[each.name]]
+            rest = {key: value for key, value in table.items() if key not in ("names", "partitions")}
+            told = table.get("partitions", []) if name is None else named
+            nodes.append((name, rest | ({"partitions": told} if told else {})))
+    made = []
+    for table, alike in groupby(nodes, key=itemgetter(1)):
+        names = [name for name, _ in alike if name is not None]
+        made.append({"names": compact(names), **table} if names else table)
+    content["nodes"] = made
+    return to_toml(content)
 
 
 class Prepared(Struct):
@@ -157,8 +169,16 @@ class Prepared(Struct):
             configuration = read_configuration(prepared.configuration)
             for change in changes:
                 configuration = changed(configuration, change)
-            _check_nodes(configuration, prepared.platform)
+            known = {host.properties.get("node") for host in read_toml_machine(prepared.platform).hosts}
+            for partition in configuration.partitions:
+                for name in [] if partition.nodes.upper() == "ALL" else expand(partition.nodes):
+                    if name not in known:
+                        has = f"partition {shown(partition.name)} has node {shown(name)}"
+                        raise InputError(f"--set: {has}, which {prepared.platform} does not have")
             prepared.configure(configuration)
+            prepared.platform = room / PLATFORM
+            text = (folder / PLATFORM).read_text()
+            prepared.platform.write_text(with_partitions(text, configuration.partitions))
         return prepared
 
     def configure(self, configuration: Configuration) -> None:
@@ -186,23 +206,21 @@ class Prepared(Struct):
         A job that does not run there finishes when it is submitted.
         """
         workload = read_batsim_json(self.workload, "w0")
+        names = [job.name for job in workload.jobs]
         if workload.finishes is not None:
-            return {
-                job.name: float(finish) for job, finish in zip(workload.jobs, workload.finishes, strict=True)
-            }
+            return dict(zip(names, map(float, workload.finishes), strict=True))
         ends = self.table(self.simulated("rigid", {}))["end"].to_dict()
         return {job.name: float(ends.get(job.name, job.submission_time)) for job in workload.jobs}
 
     def remember(self, finishes: Mapping[str, float]) -> None:
         """Let the workload tell when its jobs had finished, if it does not."""
         workload = read_batsim_json(self.workload, "w0")
-        if workload.finishes is not None:
-            return
-        workload.jobs = [
-            replace(job, extra={**job.extra, RECORDED_FINISH: finishes.get(job.name, job.submission_time)})
-            for job in workload.jobs
-        ]
-        self.submit(workload)
+        if workload.finishes is None:
+            workload.jobs = [
+                replace(job, extra=job.extra | {RECORDED_FINISH: finishes.get(job.name, job.submission_time)})
+                for job in workload.jobs
+            ]
+            self.submit(workload)
 
     def submit(self, workload: Workload) -> None:
         """Simulate other jobs than those of the folder."""
@@ -213,9 +231,25 @@ class Prepared(Struct):
         """The jobs of a simulation."""
         held: dict[str, float | None] = {}
         with suppress(InputError):  # no job waits for another
-            names = [name.rpartition("!")[2] for name in result.held["job_id"].astype(str)]
+            names = [str(name).rpartition("!")[2] for name in result.held["job_id"]]
             held = dict(zip(names, result.held["eligible_time"].tolist(), strict=True))
-        return with_workload(simulated_jobs(result.jobs, held), self.workload)
+        table = with_workload(simulated_jobs(result.jobs, held), self.workload)
+        whole = self._whole_sizes(result)
+        sizes = zip(table.index, table["size"].tolist(), strict=True)
+        return table.assign(size=[whole.get(name, size) for name, size in sizes])
+
+    def _whole_sizes(self, result: Result) -> dict[str, int]:
+        """How many cores the nodes of each job have that has whole nodes."""
+        node_of = [host.properties.get("node") for host in read_toml_machine(self.platform).hosts]
+        cores = Counter(node_of)
+        workload = read_batsim_json(self.workload, WORKLOAD)
+        whole = {job.name for job in workload.jobs if job.extra.get("request", {}).get("exclusive")}
+        jobs = result.jobs[result.jobs["job_id"].astype(str).isin(whole)]
+        return {
+            str(name): sum(cores[node] for node in {node_of[host] for host in HostSet.parse(hosts)})
+            for name, hosts in zip(jobs["job_id"], jobs["allocated_resources"].astype(str), strict=True)
+            if hosts and hosts != "nan"
+        }
 
 
 STARTING = 32.0
@@ -238,17 +272,24 @@ class Phase(Struct, frozen=True):
     """One draw."""
 
     before: float
-    """When the script of a scenario is run, in seconds before the first submission."""
+    """When the script of a scenario is run, in seconds before the first submission; of a log, how much longer
+    than usual the controller had run by then."""
     minute: int
     """The minute of the day in which time begins."""
     test_time: float
     """How long a backfill cycle takes for each job, in seconds."""
 
     @classmethod
-    def of(cls, seed: int) -> Phase:
-        """The phases of a seed."""
-        chance = Random(seed)
-        before, minute = chance.uniform(0.0, 2 * BEFORE), chance.randrange(24 * 60)
+    def of(cls, seed: int, configuration: Configuration | None = None) -> Phase:
+        """The phases of a seed.
+
+        A recorder starts its controller a minute or two before the first job. That of a log may have been
+        started at any time, so all phases of its longest period are drawn: that of priorities.
+        """
+        chance, longest = Random(seed), 2 * BEFORE
+        if configuration is not None and configuration.start and configuration.priority.calc_period < inf:
+            longest = max(longest, configuration.priority.calc_period)
+        before, minute = chance.uniform(0.0, longest), chance.randrange(24 * 60)
         least, most = TESTING
         return cls(before, minute, round(least * (most / least) ** chance.random(), 6))
 
@@ -277,17 +318,10 @@ def overruns(recorded: Sequence[pd.DataFrame], workload: Workload) -> list[float
 
     That is how long it takes to launch a job, which the workload only guesses.
     """
-    planned = {
-        job.name: profile.seconds
-        for job in workload.jobs
-        if isinstance(profile := workload.profiles[job.profile], Delay)
-    }
-    found = []
-    for table in recorded:
-        ran = table["end"] - table["start"]
-        longer = [ran[name] - planned[name] for name in table.index if name in planned]
-        found.append(float(np.mean([each for each in longer if abs(each) < KILLED] or [0.0])))
-    return found
+    profiles = {job.name: workload.profiles[job.profile] for job in workload.jobs}
+    planned = pd.Series({name: each.seconds for name, each in profiles.items() if isinstance(each, Delay)})
+    longer = [(table["end"] - table["start"] - planned.reindex(table.index)).dropna() for table in recorded]
+    return [float(np.mean([time for time in each if abs(time) < KILLED] or [0.0])) for each in longer]
 
 
 def launched(workload: Workload, seed: int, longer: float) -> Workload:
@@ -297,12 +331,36 @@ def launched(workload: Workload, seed: int, longer: float) -> Workload:
     profiles: dict[str, Profile] = {}
     jobs = []
     for job in workload.jobs:
-        profile = workload.profiles[job.profile]
+        profile, name = workload.profiles[job.profile], job.profile
         if isinstance(profile, Delay):
             seconds = round(max(profile.seconds + chance.gauss(longer, UNEVEN), 0.001), 3)
-            profile, job = Delay(seconds=seconds), replace(job, profile=f"{job.profile} of {job.name}")
-        profiles[job.profile] = profile
-        jobs.append(replace(job, submission_time=round(max(job.submission_time + later, 0.0), 3)))
+            profile, name = Delay(seconds=seconds), f"{name} of {job.name}"
+        profiles[name] = profile
+        at = round(max(job.submission_time + later, 0.0), 3)
+        jobs.append(replace(job, profile=name, submission_time=at))
+    return replace(workload, jobs=jobs, profiles=profiles)
+
+
+def within_seconds(workload: Workload, seed: int) -> Workload:
+    """The same jobs at other moments within the seconds that a log tells, which are rounded down.
+
+    Those of the same second stay in their order.
+    """
+    chance = Random(f"seconds {seed}")
+    profiles: dict[str, Profile] = dict(workload.profiles)
+    jobs, last, part = [], -1.0, 0.0
+    for job in workload.jobs:
+        part = part + (1.0 - part) * chance.random() if job.submission_time == last else chance.random()
+        last = job.submission_time
+        longer = chance.random() - chance.random()
+        profile, name = workload.profiles[job.profile], job.profile
+        if isinstance(profile, Delay) and CANCELLED_AFTER not in job.extra and not fields_of(job).time_limit:
+            profile, name = (
+                Delay(seconds=round(max(profile.seconds + longer, 0.001), 3)),
+                f"{name} of {job.name}",
+            )
+            profiles[name] = profile
+        jobs.append(replace(job, profile=name, submission_time=round(last + part, 3)))
     return replace(workload, jobs=jobs, profiles=profiles)
 
 
@@ -318,9 +376,11 @@ def simulations(
     workload = read_batsim_json(scenario.workload, WORKLOAD)
     longer = overruns(recorded, workload)
     for seed in range(count):
-        phase = Phase.of(seed)
+        phase = Phase.of(seed, configuration)
         scenario.configure(phase.moved(configuration))
-        if not configuration.start:
+        if configuration.start:
+            scenario.submit(within_seconds(workload, seed))
+        else:
             scenario.submit(launched(workload, seed, longer[seed % len(longer)]))
         yield scenario.table(scenario.simulated("rigid", {}, phase.options))
 
@@ -381,5 +441,5 @@ def spread_of_phases(recorded: Sequence[pd.DataFrame], folder: Path, count: int)
     return spread(recorded, tables)
 
 
-def _compared(recorded: pd.DataFrame, other: pd.DataFrame) -> Compared:
-    return compare([recorded, other], ("the recording", "the other schedule")).all
+def _compared(*tables: pd.DataFrame) -> Compared:
+    return compare(tables, ("the recording", "the other schedule")).all

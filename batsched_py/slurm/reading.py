@@ -7,7 +7,8 @@ twin, or without an effect.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from math import inf, isnan
 from pathlib import Path
@@ -23,6 +24,7 @@ from batsched_py.protocol.shown import harmless, shown
 from batsched_py.workload.sources.accounting import duration, whole
 
 _NO_LIMIT = ("INFINITE", "UNLIMITED", "-1", "NONE")
+_YES, _NO = ("YES", "1", "TRUE", "UP"), ("NO", "0", "FALSE", "DOWN")
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _WEIGHT = re.compile(r"([+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,15})?|\.[0-9]{1,15}))([KMGTP]?)", re.IGNORECASE)
 _UNITS = " KMGTP"
@@ -91,12 +93,9 @@ def limit(text: str) -> int | None:
 
 def yes_no(text: str) -> bool:
     """Yes or no."""
-    match text.upper():
-        case "YES" | "1" | "TRUE" | "UP":
-            return True
-        case "NO" | "0" | "FALSE" | "DOWN":
-            return False
-    raise ValueError(f"{shown(text)} is neither YES nor NO")
+    if text.upper() not in _YES + _NO:
+        raise ValueError(f"{shown(text)} is neither YES nor NO")
+    return text.upper() in _YES
 
 
 def listed(text: str) -> tuple[str, ...]:
@@ -144,14 +143,10 @@ def weights(text: str) -> dict[str, float]:
     {'cpu': 1.0, 'mem': 0.00048828125, 'gres/gpu': 16.0}
     """
     found: dict[str, float] = {}
-    for part in listed(text):
-        name, equals, value = part.partition("=")
-        if not equals or not name:
-            raise ValueError(f"{shown(part)} is not of the form NAME=NUMBER")
+    for part, name, value in _pairs(text):
         match = _WEIGHT.fullmatch(value)
         if match is None:
             raise ValueError(f"{shown(part)} is not a weight like cpu=1.5 or mem=0.25G")
-        name = name.lower()
         in_megabytes = name == "mem" or name.startswith("bb/")
         unit = _UNITS.index(match[2].upper() or ("M" if in_megabytes else " "))
         found[name] = float(match[1]) / 1024.0 ** (unit - (_UNITS.index("M") if in_megabytes else 0))
@@ -165,24 +160,25 @@ def tres(text: str, factor: float = 1.0) -> dict[str, float]:
     ({'cpu': 16.0, 'mem': 4096.0, 'gres/gpu:a100': 2.0}, {'cpu': 600.0})
     """
     amounts: dict[str, float] = {}
-    for part in filter(None, text.split(",")):
-        name, equals, value = part.partition("=")
-        if not equals or not name:
-            raise ValueError(f"{shown(part)} is not of the form NAME=NUMBER")
-        if value.upper() in _NO_LIMIT:
-            continue
-        name = name.lower()
-        amount = number(value) if _NUMBER.fullmatch(value) else float(megabytes(value))
-        if amount * factor > MOST:
-            raise ValueError(f"{shown(part)} is too large")
-        amounts[name] = amount * factor
+    for part, name, value in _pairs(text):
+        if value.upper() not in _NO_LIMIT:
+            amount = number(value) if _NUMBER.fullmatch(value) else float(megabytes(value))
+            amounts[name] = amount * factor
+            if amounts[name] > MOST:
+                raise ValueError(f"{shown(part)} is too large")
     return amounts
 
 
-_UNITS_OF_TIME = {
-    "": 1, "second": 1, "seconds": 1, "minute": 60, "minutes": 60, "hour": 3600, "hours": 3600,
-    "day": 86400, "days": 86400, "week": 604800, "weeks": 604800,
-}  # fmt: skip
+def _pairs(text: str) -> Iterator[tuple[str, str, str]]:
+    """What stands between commas, and the name and the value in it."""
+    for part in listed(text):
+        name, equals, value = part.partition("=")
+        if not equals or not name:
+            raise ValueError(f"{shown(part)} is not of the form NAME=NUMBER")
+        yield part, name.lower(), value
+
+
+_UNITS_OF_TIME = {"": 1, "second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _FROM_NOW = re.compile(r"now(?:\+([0-9]{1,9})\s*([a-z]*))?", re.IGNORECASE)
 
 
@@ -202,9 +198,9 @@ class Clock(Struct, frozen=True):
         """
         if match := _FROM_NOW.fullmatch(text.strip()):
             unit = (match[2] or "").lower()
-            if unit not in _UNITS_OF_TIME:
+            if unit == "s" or unit.removesuffix("s") not in _UNITS_OF_TIME:
                 raise ValueError(f"{shown(text)}: there is no unit of time {shown(unit)}")
-            return now + int(match[1] or 0) * _UNITS_OF_TIME[unit]
+            return now + int(match[1] or 0) * _UNITS_OF_TIME[unit.removesuffix("s")]
         try:
             date = datetime.fromisoformat(text.strip())
         except ValueError:
@@ -243,22 +239,6 @@ class Mistakes(InputError):
         super().__init__(f"{self.found[0]}{others}")
 
 
-class Noting(Struct, frozen=True):
-    """A block in which a mistake may be found."""
-
-    findings: Findings
-    where: str
-    what: str
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: object, trace: object) -> bool:
-        if isinstance(error, ValueError):
-            self.findings.mistake(self.where, f"{self.what}{error}")
-        return isinstance(error, ValueError)
-
-
 class Findings(Struct):
     """All that was found."""
 
@@ -281,26 +261,26 @@ class Findings(Struct):
         """Note what shapes no schedule."""
         self.without_effect.append(Finding(where, what))
 
-    def noting(self, where: str, what: str = "") -> Noting:
+    @contextmanager
+    def noting(self, where: str, what: str = "") -> Iterator[None]:
         """Note a ``ValueError`` as a mistake, and go on behind the block."""
-        return Noting(self, where, what)
+        try:
+            yield
+        except ValueError as error:
+            self.mistake(where, f"{what}{error}")
 
     def read(self, read: Callable[[str], Any], text: str, where: str, what: str) -> Any:
-        """What a text says, or what of it can be taken, if anything."""
+        """What a text says, or what of it can be taken, if anything.
+
+        A value that cannot be taken is noted: as not modelled if Slurm knows it, else as a mistake.
+        """
         try:
             return read(text)
-        except ValueError as error:
-            return self.refused(where, what, error)
-
-    def refused(self, where: str, what: str, error: ValueError) -> Any:
-        """Note a value that cannot be taken: as not modelled if Slurm knows it, else as a mistake.
-
-        Returns what of it can be taken, if anything.
-        """
-        if isinstance(error, NotModelled):
+        except NotModelled as error:
             self.left_out(where, f"{what}: {error}")
             return error.rest
-        self.mistake(where, f"{what}: {error}")
+        except ValueError as error:
+            self.mistake(where, f"{what}: {error}")
         return None
 
     def report(self) -> str:

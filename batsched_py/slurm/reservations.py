@@ -1,50 +1,137 @@
-"""Reservations: what ``scontrol show reservation`` prints, and what a script that sets up a cluster says.
+"""Reservations: present ones, past ones, and those that a script makes that sets up a cluster.
 
-Such a script has lines of ``scontrol create reservation`` and ``sacctmgr add``. It is read, not executed.
-Lines that do something else are noted.
+Present ones are what ``scontrol show reservation`` prints. Of past ones, ``sacctmgr show reservation`` has a
+table, and the controller's log has a line for each that was made or changed; neither tells all. A script has
+lines of ``scontrol create reservation`` and ``sacctmgr add``. It is read, not executed. Lines that do
+something else are noted.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.slurm.accounting import ASSOCIATION, QOS, Accounting, read_values
-from batsched_py.slurm.policy.settings import ROOT, Reservation, ReservationFlag, is_unused
+from batsched_py.slurm.policy.settings import (
+    HEEDED_RESERVATION_FLAGS,
+    ROOT,
+    Reservation,
+    ReservationFlag,
+    is_unused,
+)
 from batsched_py.slurm.reading import Clock, Findings, count, names, read_text, time_limit, tres
 
 _PAIR = re.compile(r"([A-Za-z]+)=(\S*)")
 _NOTHING = ("(null)", "", "N/A", "n/a")
 _FLAGS = {flag.replace("_", ""): flag for flag in get_args(ReservationFlag)} | {"staticalloc": "static"}
 _UNMODELLED = ("features", "groups", "licenses", "burstbuffer", "coreids", "skip")
-_WITHOUT_EFFECT = ("state", "watts", "nodename", "corecnt", "duration", "delegate", "comment")
+_WITHOUT_EFFECT = frozenset(
+    "reservationname starttime endtime state watts nodename corecnt duration delegate comment".split()
+)
+
+#: The field that a setting becomes, and how it is read.
+_READERS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "nodes": ("nodes", str),
+    **dict.fromkeys(("nodecnt", "nodecount"), ("node_count", lambda text: count(text.split(",")[0]))),
+    **dict.fromkeys(("partitionname", "partition"), ("partition", str)),
+    "tres": ("tres", tres),
+    **{name: (name, names) for name in ("users", "accounts", "qos")},
+    "maxstartdelay": ("max_start_delay", time_limit),
+}
 
 
 def read_reservations(path: Path, clock: Clock, findings: Findings) -> list[Reservation]:
-    """The reservations that ``scontrol show reservation`` printed, in lines or one a line."""
+    """The reservations of a listing, a table or a log."""
     text = read_text(path, findings)
+    if any(map(_MADE.match, text.splitlines())):
+        return list(_logged(path, text, clock, findings))
+    is_table = "|" in text.partition("\n")[0]
+    listed = _tabled(path, text, findings) if is_table else _shown(path, text, findings)
+    found = [each for where, given in listed for each in _reservation(where, given, clock, findings)]
+    return _told_apart(found) if is_table else found
+
+
+#: A line of the controller's log on a reservation that was made or changed.
+_MADE = re.compile(r"\[([^\]]+)\] (?:sched: )?(?:Created|Updated) (reservation=.*)")
+
+#: Titles of columns, and what ``scontrol`` calls the same.
+_TITLES = {
+    "name": "reservationname", "timestart": "starttime", "timeend": "endtime", "nodename": "nodes",
+    "nodenames": "nodes", "flags": "flags", "tres": "tres",
+}  # fmt: skip
+
+
+def _tabled(path: Path, text: str, findings: Findings) -> Iterator[tuple[str, dict[str, str]]]:
+    """The settings of each reservation in a table of ``sacctmgr -P show reservation``."""
+    head, *lines = text.splitlines()
+    titles = [_TITLES.get(title.strip().lower(), "") for title in head.split("|")]
+    if missing := [
+        name for name in ("reservationname", "starttime", "endtime", "nodes") if name not in titles
+    ]:
+        findings.mistake(
+            f"{path}, line 1",
+            f"tells no {missing[0]}; give what `sacctmgr -P show reservation "
+            "format=Name,Start,End,NodeNames,Flags` prints",
+        )
+        return
+    for number, line in enumerate(lines, start=2):
+        cells = line.split("|")
+        if len(cells) != len(titles):
+            findings.mistake(f"{path}, line {number}", f"has {len(cells)} fields instead of {len(titles)}")
+        else:
+            yield f"{path}, line {number}", dict(zip(titles, cells, strict=True)) | {"": "", "tres": ""}
+
+
+def _told_apart(reservations: Sequence[Reservation]) -> list[Reservation]:
+    """Reservations of one name, one after the other: each is known when the one before it has begun."""
+    last: dict[str, Reservation] = {}
     found: list[Reservation] = []
-    for where, settings in _shown(path, text, findings):
-        found += _reservation(where, settings, clock, findings)
+    for each in sorted(reservations, key=lambda each: each.start):
+        if (former := last.get(each.name)) is not None:
+            number = sum(other.name.partition(AGAIN)[0] == each.name for other in found) + 1
+            each = replace(each, name=f"{each.name}{AGAIN}{number}", created=former.start)
+        last[each.name.partition(AGAIN)[0]] = each
+        found.append(each)
     return found
 
 
-def created_reservation(
-    where: str, words: Sequence[str], clock: Clock, now: float, findings: Findings
-) -> Iterator[Reservation]:
-    """The reservation that ``scontrol create`` creates with these words at a moment."""
-    pairs = [word.partition("=") for word in words if "=" in word]
-    settings = {name.lower(): value for name, _, value in pairs}
-    if "reservation" in settings:
-        settings["reservationname"] = settings.pop("reservation")
-    yield from _reservation(where, settings, clock, findings, now)
+AGAIN = "#"
+"""Between the name of a reservation and its number, if there are several of the name."""
+
+
+def _logged(path: Path, text: str, clock: Clock, findings: Findings) -> Iterator[Reservation]:
+    """The reservations that the log of a controller tells of; the last line of a name counts."""
+    found: dict[str, Reservation] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if match := _MADE.match(line):
+            where = f"{path}, line {number}"
+            given = {name.lower(): value for name, value in _PAIR.findall(match[2])}
+            given["reservationname"] = given.pop("reservation")
+            kept = {_IN_LOG[name]: value for name, value in given.items() if name in _IN_LOG}
+            with findings.noting(where):
+                now = clock.moment(match[1])
+                for each in _reservation(where, kept, clock, findings, now):
+                    former = found.get(each.name, each)
+                    found[each.name] = replace(each, created=former.created)
+    if found:
+        findings.left_out(str(path), "tells no flags of reservations; they are taken to have none")
+    yield from found.values()
+
+
+#: What of a line of the log counts.
+_IN_LOG = {
+    "start": "starttime",
+    "end": "endtime",
+    **{name: name for name in ("reservationname", "users", "accounts", "nodes")},
+}
 
 
 def _shown(path: Path, text: str, findings: Findings) -> Iterator[tuple[str, dict[str, str]]]:
@@ -104,29 +191,17 @@ def _span(given: Mapping[str, str], clock: Clock, now: float) -> tuple[float, fl
 
 def _values(where: str, given: Mapping[str, str], findings: Findings) -> dict[str, Any]:
     values: dict[str, Any] = {"name": given.get("reservationname", "reservation")}
+    expand(given.get("nodes", ""))
     for name, text in given.items():
-        match name:
-            case "nodes":
-                expand(text)
-                values["nodes"] = text
-            case "nodecnt" | "nodecount":
-                values["node_count"] = count(text.split(",")[0])
-            case "partitionname" | "partition":
-                values["partition"] = text
-            case "tres":
-                values["tres"] = tres(text)
-            case "users" | "accounts" | "qos":
-                values[name] = names(text)
-            case "maxstartdelay":
-                values["max_start_delay"] = time_limit(text)
-            case "flags":
-                values["flags"] = _flags(where, text, findings)
-            case "reservationname" | "starttime" | "endtime":
-                pass
-            case _ if name in _UNMODELLED:
-                findings.left_out(where, f"{name} of a reservation is not modelled")
-            case _ if name not in _WITHOUT_EFFECT:
-                findings.left_out(where, f"{shown_name(name)} of a reservation is not known")
+        if name in _READERS:
+            field, read = _READERS[name]
+            values[field] = read(text)
+        elif name == "flags":
+            values["flags"] = _flags(where, text, findings)
+        elif name in _UNMODELLED:
+            findings.left_out(where, f"{name} of a reservation is not modelled")
+        elif name not in _WITHOUT_EFFECT:
+            findings.left_out(where, f"{shown_name(name)} of a reservation is not known")
     if values.get("nodes"):
         values.pop("node_count", None)
     for field in values:
@@ -138,14 +213,11 @@ def _values(where: str, given: Mapping[str, str], findings: Findings) -> dict[st
 
 
 def _flags(where: str, text: str, findings: Findings) -> tuple[str, ...]:
-    flags = []
-    for word in names(text):
-        flag = _FLAGS.get(word.partition("=")[0].lower().replace("_", ""))
-        if flag is None:
+    known = [_FLAGS.get(word.partition("=")[0].lower().replace("_", "")) for word in names(text)]
+    for word, flag in zip(names(text), known, strict=True):
+        if flag not in HEEDED_RESERVATION_FLAGS:
             findings.left_out(where, f"the flag {shown_name(word)} of a reservation is not modelled")
-        else:
-            flags.append(flag)
-    return tuple(flags)
+    return tuple(filter(None, known))
 
 
 #: A recorder runs the script of a scenario up to a minute before it counts time: so many seconds in the mean.
@@ -153,20 +225,25 @@ BEFORE = 30.0
 
 
 def read_setup(path: Path, clock: Clock, findings: Findings) -> tuple[list[Reservation], Accounting]:
-    """The reservations, accounts, users and QOS that the lines of a script make."""
+    """The reservations, accounts, users and QOS that the lines of a script make.
+
+    A recorder counts time from a whole minute on. A log begins with the first job that came after that.
+    """
+    now = -BEFORE - (0.0 if clock.start is None else clock.start % 60)
     reservations: list[Reservation] = []
     accounting = Accounting()
     for number, line in enumerate(read_text(path, findings).splitlines(), start=1):
-        where = f"{path}, line {number}"
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        words: list[str] = []
+        where, words = f"{path}, line {number}", list[str]()
         with findings.noting(where):
-            words = shlex.split(line)
+            words = [] if line.lstrip().startswith("#") else shlex.split(line)
         if not words:
             continue
         if words[:2] == ["scontrol", "create"] and words[2:] and words[2][:3].lower() == "res":
-            reservations += created_reservation(where, words[2:], clock, -BEFORE, findings)
+            pairs = [word.partition("=") for word in words[2:] if "=" in word]
+            given = {name.lower(): value for name, _, value in pairs}
+            if "reservation" in given:
+                given["reservationname"] = given.pop("reservation")
+            reservations += _reservation(where, given, clock, findings, now)
         elif words[0] != "sacctmgr" or not _add(where, words[1:], accounting, findings):
             findings.left_out(where, f"{shown(line.strip())} is not executed")
     return reservations, accounting

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import Any
 
 from msgspec import Struct, field
@@ -85,29 +86,51 @@ class Submission(Struct, kw_only=True):
     user: str = ""
     fields: dict[str, Any] = field(default_factory=dict)
     """What goes into the field ``slurm`` of a job as it is."""
+    extra: dict[str, Any] = field(default_factory=dict)
+    """What else a log tells of a job, its request included, in the form of a workload."""
 
 
-def read_options(words: Sequence[str], where: str, findings: Findings) -> Submission:
-    """The submission with these options; what is wrong or not modelled is noted."""
+def read_options(
+    words: Sequence[str], where: str, findings: Findings, up_to_script: bool = False
+) -> Submission:
+    """The submission with these options; what is wrong or not modelled is noted.
+
+    Options may end where the name of a script stands.
+    """
     submission = Submission(where=where)
-    for name, text in _options(words, where, findings):
+    for name, text in _options(words, where, findings, up_to_script):
         if name in _READERS:
-            try:
-                _take(submission, name, text, findings)
-            except ValueError as error:
-                findings.refused(where, f"--{name}", error)
+            findings.read(partial(_take, submission, name, findings), text, where, f"--{name}")
         elif name in _WITHOUT_EFFECT:
             findings.of_no_effect(where, f"--{name}")
-        elif name in _UNMODELLED:
-            findings.left_out(where, f"--{name} is not modelled")
         else:
-            findings.left_out(where, f"--{shown_name(name)} is no option that is known")
+            why = "not modelled" if name in _UNMODELLED else "no option that is known"
+            findings.left_out(where, f"--{shown_name(name)} is {why}")
     return submission
 
 
-def _take(submission: Submission, option: str, text: str, findings: Findings) -> None:
+#: The commands that submit jobs.
+_COMMANDS = ("sbatch", "srun", "salloc")
+
+
+def read_submit_line(line: str, where: str, findings: Findings) -> tuple[Submission, bool] | None:
+    """What a command asks for, and whether no script can ask for more; nothing if it is no such command.
+
+    Slurm writes its words down without the quotes that held them together, so a text of several words ends
+    the options that are read.
+    """
+    command, *words = line.split() or [""]
+    if (command := command.rpartition("/")[2]) not in _COMMANDS:
+        return None
+    submission = read_options(words, where, findings, up_to_script=True)
+    is_wrapped = any(word == "--wrap" or word.startswith("--wrap=") for word in words)
+    return submission, is_wrapped or command != "sbatch"
+
+
+def _take(submission: Submission, option: str, findings: Findings, text: str) -> None:
     """Let a submission have an option."""
-    place, read = _EXCLUSIVE_USER if (option, text.lower()) == ("exclusive", "user") else _READERS[option]
+    of_user = option == "exclusive" and text.lower() == "user"
+    place, read = _switch("exclusive_user") if of_user else _READERS[option]
     value, of_job = read(text), place.removeprefix(_FIELD)
     if of_job == place:
         if place == "resources_per_node":  # two options tell of these
@@ -119,16 +142,28 @@ def _take(submission: Submission, option: str, text: str, findings: Findings) ->
     submission.fields[of_job] = value
 
 
-def _options(words: Sequence[str], where: str, findings: Findings) -> Iterator[tuple[str, str]]:
+@cache
+def _whole_name(name: str) -> str:
+    """The name of an option that may be cut short, if no other one begins so."""
+    known = {*_READERS, *_WITHOUT_EFFECT, *_UNMODELLED}
+    longer = [each for each in known if each.startswith(name)] if name not in known else []
+    return longer[0] if len(longer) == 1 else name
+
+
+def _options(
+    words: Sequence[str], where: str, findings: Findings, up_to_script: bool
+) -> Iterator[tuple[str, str]]:
     """The long name of each option, and its value."""
     rest = iter(words)
     for word in rest:
         value: str | None
         if word.startswith("--") and len(word) > 2:
             name, equals, after = word[2:].partition("=")
-            value = after if equals else None
+            name, value = _whole_name(name), after if equals else None
         elif word.startswith("-") and word[1:2] in _LETTERS:
             name, value = _LETTERS[word[1]], word[2:].removeprefix("=") or None
+        elif up_to_script and not word.startswith("-"):
+            return
         else:
             findings.mistake(where, f"{shown(word)} is no option")
             continue
@@ -210,17 +245,16 @@ def _exclusive(text: str) -> bool:
     return True
 
 
-def _yes(text: str) -> bool:
-    return True
-
-
 #: What a name in the field ``slurm`` of a job begins with here.
 _FIELD = "fields."
 
 #: Where an option goes in a submission, and how its value is read.
 Reader = tuple[str, Callable[[str], Any]]
 
-_EXCLUSIVE_USER: Reader = ("fields.exclusive_user", _yes)
+
+def _switch(name: str) -> Reader:
+    return f"{_FIELD}{name}", lambda text: True
+
 
 _READERS: dict[str, Reader] = {
     "nodes": ("nodes", _nodes),
@@ -252,7 +286,7 @@ _READERS: dict[str, Reader] = {
     "priority": ("fields.priority", lambda text: None if text.upper() == "TOP" else count(text)),
     "time-min": ("fields.time_min", time_limit),
     "no-requeue": ("fields.requeue", lambda text: False),
-    **{name: (f"fields.{name}", _yes) for name in ("hold", "requeue", "contiguous", "oversubscribe")},
-    "spread-job": ("fields.spread", _yes),
-    "use-min-nodes": ("fields.use_min_nodes", _yes),
+    **{name: _switch(name) for name in ("hold", "requeue", "contiguous", "oversubscribe")},
+    "spread-job": _switch("spread"),
+    "use-min-nodes": _switch("use_min_nodes"),
 }

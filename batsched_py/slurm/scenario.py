@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from msgspec.structs import replace
 
 from batsched_py.campaign.plan import to_toml
 from batsched_py.errors import InputError
+from batsched_py.output_files import write_file
 from batsched_py.protocol.hosts import compact
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Profile
@@ -21,10 +24,11 @@ from batsched_py.simulator.machine_files import NodeKind, toml_machine
 from batsched_py.slurm.accounting import Accounting, read_accounting, together
 from batsched_py.slurm.conf import Cluster, read_cluster
 from batsched_py.slurm.jobs import WORKLOAD, JobMaker
+from batsched_py.slurm.logged import jobs_of, read_slurm_log, with_users
 from batsched_py.slurm.policy.nodes import natural
 from batsched_py.slurm.policy.settings import Configuration, Reservation
 from batsched_py.slurm.reading import Clock, Findings
-from batsched_py.slurm.recorded import RECORDER, jobs_of, read_slurm_log, read_submissions
+from batsched_py.slurm.recorded import RECORDER, read_submissions
 from batsched_py.slurm.reservations import read_reservations, read_setup
 from batsched_py.workload.batsim_json import write_batsim_json
 from batsched_py.workload.dependencies import check_dependencies
@@ -37,19 +41,17 @@ _MEGABYTE = 1024
 
 def platform_text(kinds: Sequence[NodeKind], licences: Mapping[str, int]) -> str:
     """The machine, its nodes in the order in which Slurm keeps them: that of their names and numbers."""
-    nodes = sorted(
-        ((name, kind, place) for kind in kinds for place, name in enumerate(kind.names)),
-        key=lambda node: natural(node[0]),
-    )
-    tables: list[tuple[dict[str, Any], list[str]]] = []
-    for name, kind, place in nodes:
-        table = _table(kind, kind.switches[place] if kind.switches else "")
-        if tables and tables[-1][0] == table:
-            tables[-1][1].append(name)
-        else:
-            tables.append((table, [name]))
-    content: dict[str, Any] = {"nodes": [{"names": compact(names), **table} for table, names in tables]}
-    return to_toml(content | ({"licences": dict(licences)} if licences else {}))
+    nodes = [
+        (name, _table(kind, kind.switches[place] if kind.switches else ""))
+        for kind in kinds
+        for place, name in enumerate(kind.names)
+    ]
+    nodes.sort(key=lambda node: natural(node[0]))
+    tables = [
+        {"names": compact([name for name, _ in alike]), **table}
+        for table, alike in groupby(nodes, key=itemgetter(1))
+    ]
+    return to_toml({"nodes": tables} | ({"licences": dict(licences)} if licences else {}))
 
 
 def words_of(kinds: Sequence[NodeKind]) -> NodeWords:
@@ -62,20 +64,12 @@ def words_of(kinds: Sequence[NodeKind]) -> NodeWords:
 
 
 def _table(kind: NodeKind, switch: str) -> dict[str, Any]:
-    table: dict[str, Any] = {"cores": kind.cores}
-    for name, amount in kind.resources.items():
-        if name == "memory":
-            whole, rest = divmod(amount, _MEGABYTE)
-            table[name] = f"{amount} kB" if rest else f"{whole} MB"
-        else:
-            table[name] = amount
-    if kind.features:
-        table["features"] = list(kind.features)
-    if kind.partitions:
-        table["partitions"] = list(kind.partitions)
-    if switch:
-        table["switch"] = switch
-    return table
+    table: dict[str, Any] = {"cores": kind.cores, **kind.resources}
+    if "memory" in kind.resources:
+        whole, rest = divmod(kind.resources["memory"], _MEGABYTE)
+        table["memory"] = f"{kind.resources['memory']} kB" if rest else f"{whole} MB"
+    more = {"features": list(kind.features), "partitions": list(kind.partitions), "switch": switch}
+    return table | {name: value for name, value in more.items() if value}
 
 
 _HEAD = """\
@@ -93,23 +87,20 @@ def configuration_text(configuration: Configuration) -> str:
 def _plain(struct: Struct) -> dict[str, Any]:
     """The fields that differ from their defaults; those that it shares with others come last."""
     plain: dict[str, Any] = {}
-    for name, encoded, default, required in _fields(type(struct)):
+    for name, default in _fields(type(struct)):
         value = getattr(struct, name)
-        if value is not None and (required or value != default):
-            plain[encoded] = _value(value)
+        if value is not None and (default is NODEFAULT or value != default):
+            plain[name] = _value(value)
     return plain
 
 
 @cache
-def _fields(kind: type[Struct]) -> list[tuple[str, str, Any, bool]]:
-    """The fields of a kind: the name, how it is written, its default, and whether it must be there."""
-    own = kind.__annotations__
-    found = []
+def _fields(kind: type[Struct]) -> list[tuple[str, Any]]:
+    """The fields of a kind, each with its default if it has any."""
+    own, found = kind.__annotations__, []
     for field in sorted(msgspec.structs.fields(kind), key=lambda field: field.name not in own):
-        default = field.default if field.default is not NODEFAULT else None
-        if field.default_factory is not NODEFAULT:
-            default = field.default_factory()
-        found.append((field.name, field.encode_name, default, field.required))
+        is_made = field.default_factory is not NODEFAULT
+        found.append((field.name, field.default_factory() if is_made else field.default))
     return found
 
 
@@ -139,13 +130,14 @@ class Sources(Struct, frozen=True, kw_only=True):
     zone: str = "UTC"
 
     @classmethod
-    def of_folder(cls, folder: Path) -> Sources:
-        """The files of a recorded scenario."""
-        setup = folder / "setup.sh"
-        return cls(
+    def of_folder(cls, folder: Path, given: Sources | None = None) -> Sources:
+        """The files of a recorded scenario, with those that are given beside."""
+        given, setup = given or cls(conf=folder), folder / "setup.sh"
+        return replace(
+            given,
             conf=folder / "slurm.conf",
-            reservations=(setup,) if setup.exists() else (),
-            jobs=folder / "jobs.csv",
+            reservations=((setup,) if setup.exists() else ()) + given.reservations,
+            jobs=given.jobs or folder / "jobs.csv",
         )
 
 
@@ -165,22 +157,22 @@ class Scenario(Struct):
 
 def read_scenario(sources: Sources) -> Scenario:
     """Read all files; raises :class:`~batsched_py.slurm.reading.Mistakes` with all that is wrong."""
-    findings = Findings()
-    is_log = sources.jobs is not None and sources.jobs.suffix != ".csv"
-    is_recorded = sources.jobs is not None and not is_log
+    findings, log, clock = Findings(), None, Clock(zone=sources.zone)
+    is_recorded = sources.jobs is not None and sources.jobs.suffix == ".csv"
     cluster = read_cluster(sources.conf, findings, RECORDER if is_recorded else None)
     toml_machine(platform_text(cluster.machine, cluster.licences), str(sources.conf))
     words = words_of(cluster.machine)
-    clock = Clock(zone=sources.zone)
     jobs: list[Job] = []
     profiles: Mapping[str, Profile] = {}
-    log = None
-    if sources.jobs is not None and is_log:
+    if sources.jobs is not None and not is_recorded:
         log, clock = read_slurm_log(sources.jobs, sources.zone)
     configuration = configured(cluster, sources.reservations, sources.accounting, clock, findings)
-    cluster.configuration = configuration = replace(configuration, start=clock.written())
+    configuration = replace(configuration, start=clock.written())
     if log is not None:
-        jobs, profiles = jobs_of(log, configuration, words, findings)
+        configuration = with_users(configuration, log)
+    cluster.configuration = configuration
+    if log is not None:
+        jobs, profiles = jobs_of(log, configuration, cluster.machine, words, clock, findings)
     elif sources.jobs is not None:
         maker = JobMaker(configuration, words, clock, findings)
         submitted = list(read_submissions(sources.jobs, findings))
@@ -223,9 +215,9 @@ def write_scenario(scenario: Scenario, folder: Path) -> list[Path]:
     cores = sum(len(kind.names) * kind.cores for kind in cluster.machine)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / PLATFORM).write_text(platform_text(cluster.machine, cluster.licences))
-        (folder / CONFIGURATION).write_text(configuration_text(cluster.configuration))
-        (folder / NOT_MODELLED).write_text(scenario.findings.report())
+        write_file(folder / PLATFORM, platform_text(cluster.machine, cluster.licences))
+        write_file(folder / CONFIGURATION, configuration_text(cluster.configuration))
+        write_file(folder / NOT_MODELLED, scenario.findings.report())
         written = [folder / PLATFORM, folder / CONFIGURATION, folder / NOT_MODELLED]
         if scenario.jobs:
             workload = Workload(WORKLOAD, scenario.jobs, scenario.profiles, cores)

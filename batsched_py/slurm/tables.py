@@ -9,10 +9,11 @@ from rich.table import Table
 from batsched_py.analysis.pages import time_text
 from batsched_py.api.console import console_for_tables
 from batsched_py.protocol.shown import harmless
-from batsched_py.slurm.comparison import HEADS, Compared, Comparison, cells
-from batsched_py.slurm.forecast.forecast import Forecast, forecast_cells, forecast_heads
+from batsched_py.slurm.comparison import HEADS, Comparison, cells
+from batsched_py.slurm.forecast.forecast import Forecast, as_it_is_and_instead, forecast_cells, forecast_heads
 from batsched_py.slurm.prepared import Range, Spread
-from batsched_py.slurm.what_if import EFFECT_HEADS, Effect, Outcome, effect_cells, ran_no_more
+from batsched_py.slurm.what_if import EFFECT_HEADS, Outcome, effect_cells, ran_no_more
+from batsched_py.slurm.worth import Worth
 
 #: So many groups of a kind are printed, the busiest ones; the page and the JSON have all of them.
 SHOWN = 12
@@ -26,13 +27,33 @@ def comparison_tables(found: Comparison) -> None:
         console.print(
             f"{found.only_recorded} jobs ran in the first only, {found.only_simulated} in the second only"
         )
-    console.print(_table({"all jobs": found.all}))
+    console.print(_filled(HEADS, {"all jobs": cells(found.all)}))
     for grouping, groups in found.groups.items():
         if groups:
             console.print(f"\nby {grouping}")
-            console.print(_table(dict(list(groups.items())[:SHOWN])))
+            console.print(_filled(HEADS, {name: cells(groups[name]) for name in list(groups)[:SHOWN]}))
             if len(groups) > SHOWN:
                 console.print(f"and {len(groups) - SHOWN} more, which --json and --output show")
+
+
+def worth_tables(found: Worth) -> None:
+    """Print what a twin is worth: recorded beside simulated waits, a verdict, and what may be the cause."""
+    console = console_for_tables()
+    console.print(f"The log, simulated {found.draws} times, beside what was recorded")
+    if found.only_recorded:
+        console.print(f"{found.only_recorded} jobs ran when they were recorded, and do not when simulated")
+    rows = {"all jobs": cells(found.all)}
+    for grouping in ("partition", "account", "qos"):
+        groups = found.groups.get(grouping, {})
+        rows |= {f"{grouping} {name}": cells(groups[name]) for name in list(groups)[:SHOWN]}
+    console.print(_filled(HEADS, rows))
+    console.print(f"Verdict: {found.verdict.trust}. {found.verdict.words}")
+    for reason in found.verdict.reasons:
+        console.print(f"  {harmless(reason)}")
+    if found.causes:
+        console.print("What is not modelled, and may be why they differ:")
+        for cause in found.causes:
+            console.print(f"  {harmless(cause)}")
 
 
 def spread_table(found: Spread) -> None:
@@ -63,13 +84,13 @@ def what_if_tables(found: Outcome) -> None:
     console.print("utilization: {:.1%} before, {:.1%} after".format(*found.utilization))
     if told := ran_no_more(found):
         console.print(told)
-    console.print(_effects({"all jobs": found.all}))
+    console.print(_filled(EFFECT_HEADS, {"all jobs": effect_cells(found.all)}))
     for grouping, groups in found.groups.items():
         if groups:
             console.print(f"\nby {grouping}, those who gain most first")
             names = list(groups)
             chosen = names if len(names) <= SHOWN else names[: SHOWN // 2] + names[-SHOWN // 2 :]
-            console.print(_effects({name: groups[name] for name in chosen}))
+            console.print(_filled(EFFECT_HEADS, {name: effect_cells(groups[name]) for name in chosen}))
             if len(names) > SHOWN:
                 console.print(f"and {len(names) - SHOWN} between them, which --json and --output show")
 
@@ -86,18 +107,9 @@ def forecast_table(found: Forecast) -> None:
     heads = forecast_heads(found)
     console.print(_filled(heads, {job.id: forecast_cells(job, found) for job in found.jobs}))
     if found.instead is not None:
-        before = next(job for job in found.jobs if job.id == found.instead.id)
         console.print(f"\njob {harmless(found.instead.id)}, as it is and instead")
-        rows = {"as it is": forecast_cells(before, found), "instead": forecast_cells(found.instead, found)}
+        rows = {name: forecast_cells(job, found) for name, job in as_it_is_and_instead(found).items()}
         console.print(_filled(heads, rows))
-
-
-def _effects(rows: dict[str, Effect]) -> Table:
-    return _filled(EFFECT_HEADS, {name: effect_cells(row) for name, row in rows.items()})
-
-
-def _table(rows: dict[str, Compared]) -> Table:
-    return _filled(HEADS, {name: cells(row) for name, row in rows.items()})
 
 
 def _filled(heads: Sequence[str], rows: dict[str, list[str]]) -> Table:

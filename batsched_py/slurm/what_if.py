@@ -17,17 +17,18 @@ from msgspec import Struct
 
 from batsched_py.analysis.pages import figure, section, tiles, time_text, write_figures_page
 from batsched_py.analysis.runs import Estimate
-from batsched_py.analysis.schedule import mean_level
 from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
-from batsched_py.slurm.comparison import GROUPINGS, STEPS, by_group, labels, usage_figure
+from batsched_py.slurm.comparison import GROUPINGS, Compared, by_group, labels, usage, usage_figure, waits_of
+from batsched_py.slurm.policy.settings import read_configuration
 from batsched_py.slurm.prepared import Phase, Prepared
+from batsched_py.slurm.worth import Worth, read_worth
 from batsched_py.users import USERS
 
 #: A difference of mean waits that is surely below this many seconds is none.
 SMALL = 1.0
 
-Verdict = Literal["gains", "loses", "unclear", "the same"]
+Verdict = Literal["gains", "loses", "unclear", "the same", "within the twin's error"]
 
 
 class Effect(Struct, frozen=True, kw_only=True):
@@ -37,6 +38,10 @@ class Effect(Struct, frozen=True, kw_only=True):
     """How many run before and after the change, in the mean over repetitions; the others do not count."""
     no_more: float
     """How many run before the change and not after it."""
+    recorded: float | None = None
+    """The mean wait that was recorded, if the twin was made of a log."""
+    error: float = 0.0
+    """How far the mean wait of the twin was from the recorded one, without any change."""
     new: float
     """How many run after the change and not before it."""
     before: float
@@ -44,6 +49,8 @@ class Effect(Struct, frozen=True, kw_only=True):
     after: float
     difference: Estimate
     """After less before, in the mean over repetitions, with its interval."""
+    repetitions: int = 1
+    """In how many of them such jobs run before and after."""
 
     @property
     def verdict(self) -> Verdict:
@@ -53,8 +60,10 @@ class Effect(Struct, frozen=True, kw_only=True):
             return "loses" if self.no_more else "gains"
         if abs(mean) + (half or 0.0) < SMALL:
             return "the same"
-        if half is not None and abs(mean) <= half:
+        if abs(mean) <= half if half is not None else self.repetitions > 1:
             return "unclear"
+        if abs(mean) <= self.error:
+            return "within the twin's error"
         return "gains" if mean < 0 else "loses"
 
 
@@ -67,7 +76,10 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """One repetition for each."""
     all: Effect
     groups: dict[str, dict[str, Effect]]
-    """By class, partition, account and user; those who gain most come first."""
+    """By class, partition, account, QOS and user; those who gain most come first."""
+    only_before: list[str]
+    """The jobs that run before the change and not after it, in the first repetition."""
+    only_after: list[str]
     utilization: tuple[float, float]
     """The mean share of the machine that is used until the last job ends, before and after."""
     edges: list[float]
@@ -78,43 +90,46 @@ class Outcome(Struct, frozen=True, kw_only=True):
 Pair = tuple[pd.DataFrame, pd.DataFrame]
 
 
-def outcome(pairs: Sequence[Pair], changes: list[str], users: str, seeds: list[int], cores: int) -> Outcome:
-    """What comes of pairs of schedules, before and after; one pair a repetition."""
+def outcome(
+    pairs: Sequence[Pair],
+    changes: list[str],
+    users: str,
+    seeds: list[int],
+    cores: int,
+    worth: Worth | None = None,
+) -> Outcome:
+    """What comes of pairs of schedules, before and after, of a twin that is worth so much."""
     first = pairs[0]
     for side, jobs in zip(("before", "after"), first, strict=True):
         if not len(jobs):
             raise InputError(f"no job runs {side} the change")
-    end = max(float(jobs["end"].max()) for jobs in first)
-    begin = min(float(jobs["submit"].min()) for jobs in first)
-    edges = np.linspace(begin, max(end, begin + 1.0), STEPS + 1)
-    before, after = (mean_level(jobs["start"], jobs["end"], jobs["size"], edges) for jobs in first)
+    edges, (before, after) = usage(first)
+    utilization = [float(np.mean([_utilization(pair[side], cores) for pair in pairs])) for side in (0, 1)]
     return Outcome(
         changes=changes,
         users=users,
         seeds=seeds,
-        all=_effect(pairs, None),
-        groups={grouping: _grouped(pairs, grouping) for grouping in GROUPINGS},
-        utilization=(
-            float(np.mean([_utilization(pair[0], cores) for pair in pairs])),
-            float(np.mean([_utilization(pair[1], cores) for pair in pairs])),
-        ),
-        edges=edges.tolist(),
-        levels=(before.tolist(), after.tolist()),
+        all=_effect(pairs, None, None if worth is None else worth.all),
+        groups={grouping: _grouped(pairs, grouping, worth) for grouping in GROUPINGS},
+        only_before=[str(name) for name in first[0].index.difference(first[1].index)],
+        only_after=[str(name) for name in first[1].index.difference(first[0].index)],
+        utilization=(utilization[0], utilization[1]),
+        edges=edges,
+        levels=(before, after),
     )
 
 
-def _grouped(pairs: Sequence[Pair], grouping: str) -> dict[str, Effect]:
-    marked = [(_marked(before, grouping), _marked(after, grouping)) for before, after in pairs]
+def _grouped(pairs: Sequence[Pair], grouping: str, worth: Worth | None) -> dict[str, Effect]:
+    marked = [tuple(jobs.assign(group=labels(jobs, grouping)) for jobs in pair) for pair in pairs]
     names = {name for pair in marked for table in pair for name in table["group"].unique() if name}
-    found = {str(name): _effect(marked, str(name)) for name in sorted(names)}
+    found = {
+        name: _effect(marked, name, None if worth is None else worth.of(grouping, name))
+        for name in sorted(map(str, names))
+    }
     return dict(sorted(found.items(), key=lambda item: (item[1].difference.mean, item[0])))
 
 
-def _marked(jobs: pd.DataFrame, grouping: str) -> pd.DataFrame:
-    return jobs.assign(group=labels(jobs, grouping))
-
-
-def _effect(pairs: Sequence[Pair], group: str | None) -> Effect:
+def _effect(pairs: Sequence[Sequence[pd.DataFrame]], group: str | None, known: Compared | None) -> Effect:
     """The effect on the jobs of a group; repetitions in which none of them run on both sides do not count."""
     means: list[tuple[float, float]] = []
     counts: list[tuple[int, int, int]] = []
@@ -123,21 +138,21 @@ def _effect(pairs: Sequence[Pair], group: str | None) -> Effect:
         both = one.index.intersection(other.index)
         counts.append((len(both), len(one) - len(both), len(other) - len(both)))
         if len(both):
-            means.append((_mean_wait(one.loc[both]), _mean_wait(other.loc[both])))
+            waits = [float(waits_of(table.loc[both]).mean()) for table in (one, other)]
+            means.append((waits[0], waits[1]))
     before, after = (float(np.mean([pair[side] for pair in means])) if means else 0.0 for side in (0, 1))
     jobs, no_more, new = np.mean(counts, axis=0).tolist()
     return Effect(
         jobs=jobs,
         no_more=no_more,
         new=new,
+        recorded=None if known is None else known.waits.mean_recorded,
+        error=0.0 if known is None else abs(known.waits.mean_simulated - known.waits.mean_recorded),
         before=before,
         after=after,
         difference=Estimate.of([after - before for before, after in means]) if means else Estimate(0.0),
+        repetitions=len(means),
     )
-
-
-def _mean_wait(jobs: pd.DataFrame) -> float:
-    return float((jobs["start"] - jobs["eligible"]).clip(lower=0).mean())
 
 
 def _utilization(jobs: pd.DataFrame, cores: int) -> float:
@@ -172,23 +187,27 @@ def what_if(
     ):
         before = Prepared.of(folder, (), Path(room) / "before")
         after = Prepared.of(other or folder, changes, Path(room) / "after")
+        configuration = read_configuration(before.configuration)
         if users != "rigid":
             finishes = before.finishes()
             for scenario in (before, after):
                 scenario.remember(finishes)
         for seed in seeds:
             options = {**user_options, "seed": str(seed)} if is_random else dict(user_options)
-            phase = Phase.of(seed).options
+            phase = Phase.of(seed, configuration).options
             one, two = (scenario.simulated(users, options, phase) for scenario in (before, after))
             hosts = one.overview.hosts
             if export is not None and not pairs:
                 one.save(f"{export}_before")
                 two.save(f"{export}_after")
             pairs.append((before.table(one), after.table(two)))
-    return outcome(pairs, list(changes) or [str(other)], users, seeds, hosts)
+    return outcome(pairs, list(changes) or [str(other)], users, seeds, hosts, read_worth(folder))
 
 
-EFFECT_HEADS: Final = ("", "jobs", "mean wait, before", "after", "difference", "who")
+EFFECT_HEADS: Final = ("", "jobs", "mean wait, recorded", "before", "after", "difference", "who")
+
+#: So many jobs that run on one side only are named.
+NAMED: Final = 10
 
 
 def ran_no_more(found: Outcome) -> str:
@@ -197,9 +216,19 @@ def ran_no_more(found: Outcome) -> str:
     if not no_more and not new:
         return ""
     return (
-        f"{no_more:,.0f} jobs run before the change only, {new:,.0f} after it only; waits are those of jobs "
-        "that run on both sides"
+        f"{no_more:,.0f} jobs run before the change only{_named(found.only_before)}, {new:,.0f} after it only"
+        f"{_named(found.only_after)}; waits are those of jobs that run on both sides"
     )
+
+
+def _named(names: Sequence[str]) -> str:
+    """The first of some names.
+
+    >>> _named(["7", "8"]), _named([])
+    (' (7, 8)', '')
+    """
+    more = ", ..." if len(names) > NAMED else ""
+    return f" ({', '.join(names[:NAMED])}{more})" if names else ""
 
 
 def write_what_if_page(path: str | Path, found: Outcome) -> None:
@@ -226,12 +255,13 @@ def effect_cells(effect: Effect) -> list[str]:
     if effect.no_more or effect.new:
         count += f" (-{effect.no_more:,.0f}, +{effect.new:,.0f})"
     if not effect.jobs:
-        return [count, "?", "?", "?", effect.verdict]
+        return [count, "?", "?", "?", "?", effect.verdict]
     mean = round(difference.mean, 1)
     sign = "-" if mean < 0 else "+"
     half = "" if difference.half_width is None else f" ± {time_text(round(difference.half_width, 1))}"
     return [
         count,
+        "-" if effect.recorded is None else time_text(effect.recorded),
         time_text(effect.before),
         time_text(effect.after),
         f"{sign}{time_text(abs(mean))}{half}",
@@ -245,8 +275,8 @@ def _tiles(found: Outcome) -> str:
     return tiles(
         [
             ("jobs", shown[0], ""),
-            ("mean wait, after", shown[2], f"{shown[1]} before"),
-            ("difference", shown[3], shown[4]),
+            ("mean wait, after", shown[3], f"{shown[2]} before, {shown[1]} recorded"),
+            ("difference", shown[4], shown[5]),
             ("utilization, after", f"{after:.1%}", f"{before:.1%} before"),
         ]
     )

@@ -21,17 +21,9 @@ from batsched_py.outside.closures import Closure
 from batsched_py.protocol.events import HostsAvailable, HostsUnavailable, Message
 from batsched_py.schedulers import Scheduler
 from batsched_py.simulator.platform import Platform
-from batsched_py.testing.runs import (
-    JobSpec,
-    Meddler,
-    Policy,
-    jobs_csv,
-    new,
-    rows_in,
-    rows_of,
-    schedule_of,
-    workload_of,
-)
+from batsched_py.testing import runs
+from batsched_py.testing.cases import CASES, Case, faults_in
+from batsched_py.testing.runs import JobSpec, Policy, new, rows_of, schedule_of, workload_of
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -60,11 +52,22 @@ class Example:
         """All that are submitted."""
         return [*self.first, *self.followers]
 
+    @property
+    def nb_hosts(self) -> int:
+        """How many hosts there are in all."""
+        return self.hosts if isinstance(self.hosts, int) else len(self.hosts.hosts)
+
     def __str__(self) -> str:
-        machine = [f"{self.hosts} hosts"] if isinstance(self.hosts, int) else list(_nodes(self.hosts))
-        lines = [*machine, *map(str, self.first)]
+        machine = None if isinstance(self.hosts, int) else self.hosts.as_nodes()
+        lines = [f"{self.hosts} hosts"] if isinstance(self.hosts, int) else []
+        for node in () if machine is None else machine.nodes:
+            about = [*(f"{name} {count}" for name, count in node.resources.items()), *sorted(node.features)]
+            lines.append(f"node {node.name}: {', '.join([f'{node.cores} cores', *about, *node.partitions])}")
+        lines += map(str, self.first)
         lines += [f"at {outage.time:g} {type(outage).__name__} {outage.hosts}" for outage in self.outages]
-        lines += map(_closed, self.closures)
+        for closure in self.closures:
+            users = f", but to users {' '.join(sorted(closure.users))}" if closure.users else ""
+            lines.append(f"from {closure.start:g} to {closure.end:g} hosts {closure.hosts} are closed{users}")
         if self.followers:
             lines.append(f"{self.followers[0]} and {len(self.followers) - 1} more like it")
         return "\n".join(lines)
@@ -77,7 +80,7 @@ class Finding:
     property: str
     fault: str
     """What happened instead."""
-    example: Example
+    example: Example | Case
     """The smallest workload found on which it happens."""
 
     def __str__(self) -> str:
@@ -100,7 +103,9 @@ PROPERTIES = {
     "starves no job": "A job starts although others keep coming, more than the machine can take.",
     "decides the same again": "The same workload gets the same schedule, also in the same process.",
     "decides the same by messages": "For a simulator elsewhere it decides as for one in its own process.",
+    "wakes up in time": "It forgets no job, and decides the same by messages, at times between microseconds.",
     "survives meddling": "It goes on when jobs are rejected and killed, which it did not do itself.",
+    "passes the cases": "It does well in the cases of batsched-py check: ties, kills, dynamic jobs, ...",
     "survives outages": "It starts nothing on hosts that are away, and goes on when they are back.",
     "works on nodes": "With nodes=True: jobs that ask for memory or kinds of nodes start where they fit.",
     "respects closures": "With outside=True: it starts no job that could run into a closure.",
@@ -132,15 +137,10 @@ def check(
     ``nodes`` it is tried on machines of nodes, too, where jobs ask for more than hosts; with ``outside``
     where hosts are closed or fail, and where jobs wait for others or have several sizes.
     """
-    if found := findings(
-        policy,
-        promise=promise,
-        waived=waived,
-        hosts=hosts,
-        examples=examples,
-        nodes=nodes,
-        outside=outside,
-    ):
+    found = findings(
+        policy, promise=promise, waived=waived, hosts=hosts, examples=examples, nodes=nodes, outside=outside
+    )
+    if found:
         raise PropertyBroken(found)
 
 
@@ -165,6 +165,7 @@ def findings(
     few = drawn.workloads(hosts, max_jobs=4).map(drawn.exact)
     trials: list[tuple[set[str], Trial, SearchStrategy[Example]]] = [
         (_PLAIN, partial(_plain, promise=promise), st.builds(Example, machine, jobs)),
+        ({"wakes up in time"}, _uneven, st.builds(Example, machine, jobs.map(drawn.uneven))),
         ({"starves no job"}, _crowded, st.builds(Example, machine, few, followers=st.just(_crowd(hosts)))),
         _tried(
             "survives meddling", st.builds(Example, machine, jobs, rejects=often, kills=often), meddles=True
@@ -199,6 +200,9 @@ def findings(
         for kind, finding in _search(faults, tried_on, examples).items():
             if kind not in found:
                 found[kind] = _smallest(finding, faults)
+    if "passes the cases" not in waived:
+        for finding in _in_cases(policy, promise):
+            found.setdefault(_kind(finding.fault), finding)
     return list(found.values())
 
 
@@ -212,17 +216,16 @@ Trial: TypeAlias = Callable[[Policy, Example], Iterator[tuple[str, str]]]
 
 
 def _plain(policy: Policy, example: Example, promise: Promise | None) -> Iterator[tuple[str, str]]:
-    hosts = example.hosts if isinstance(example.hosts, int) else len(example.hosts.hosts)
     try:
-        with jobs_csv(new(policy), example.jobs, example.hosts) as file:
-            schedule, once = read_schedule(file), rows_in(file)
+        with runs.jobs_csv(new(policy), example.jobs, example.hosts) as file:
+            schedule, once = read_schedule(file), runs.rows_in(file)
     except Deadlock as deadlock:
         yield "forgets no job", str(deadlock)
         return
     except BatschedError as error:
         yield "keeps the rules", str(error)
         return
-    for violation in validate(schedule, hosts, [workload_of(example.jobs)], promise):
+    for violation in validate(schedule, example.nb_hosts, [workload_of(example.jobs)], promise):
         of_promise = promise is not None and violation.rule.startswith(promise)
         yield f"keeps the promise of {promise}" if of_promise else "keeps the rules", str(violation)
     for name, other, when in (
@@ -238,6 +241,23 @@ def _plain(policy: Policy, example: Example, promise: Promise | None) -> Iterato
             if before != after:
                 yield name, f"{_row(before)}, {when} {_row(after)}"
                 break
+
+
+def _uneven(policy: Policy, example: Example) -> Iterator[tuple[str, str]]:
+    """A call comes at the first microsecond that is not before the time that was asked for."""
+    for name, fault in _plain(policy, example, None):
+        if name in {"forgets no job", "decides the same by messages"}:
+            yield "wakes up in time", fault
+
+
+def _in_cases(policy: Policy, promise: Promise | None) -> Iterator[Finding]:
+    for case in CASES:
+        try:
+            faults = faults_in(_ByMessages(new(policy)), case, promise=promise)
+        except BatschedError as error:
+            faults = [str(error)]
+        for fault in faults:
+            yield Finding("passes the cases", fault, case)
 
 
 def _crowded(policy: Policy, example: Example) -> Iterator[tuple[str, str]]:
@@ -258,41 +278,23 @@ def _tried(
     """That a policy keeps the rules on these examples, also where somebody meddles, is one property."""
 
     def trial(policy: Policy, example: Example) -> Iterator[tuple[str, str]]:
-        tried = new(policy)
+        tried, hosts = new(policy), example.hosts
         if meddles:
-            tried = Meddler(tried, example.rejects, example.kills)
-        return ((name, fault) for fault in _faults(tried, example, promise))
+            tried = runs.Meddler(tried, example.rejects, example.kills)
+        facts = Facts(nodes=tried.nodes, closures=example.closures)
+        if not isinstance(hosts, int):
+            facts = replace(facts, machine=hosts.as_protocol()[0])
+        try:
+            schedule = schedule_of(
+                tried, example.jobs, hosts, example.outages, example.closures, example.fails
+            )
+        except BatschedError as error:
+            yield name, str(error)
+            return
+        for violation in validate(schedule, example.nb_hosts, [workload_of(example.jobs)], promise, facts):
+            yield name, str(violation)
 
     return {name}, trial, examples
-
-
-def _closed(closure: Closure) -> str:
-    """A closure, in a line."""
-    users = f", but to users {' '.join(sorted(closure.users))}" if closure.users else ""
-    return f"from {closure.start:g} to {closure.end:g} hosts {closure.hosts} are closed{users}"
-
-
-def _nodes(platform: Platform) -> Iterator[str]:
-    """The nodes of a machine, a line each."""
-    machine = platform.as_nodes()
-    for node in () if machine is None else machine.nodes:
-        about = [*(f"{name} {count}" for name, count in node.resources.items()), *sorted(node.features)]
-        yield f"node {node.name}: {', '.join([f'{node.cores} cores', *about, *node.partitions])}"
-
-
-def _faults(policy: Scheduler, example: Example, promise: Promise | None = None) -> Iterator[str]:
-    """What breaks a simulation, or else every violation of the rules."""
-    try:
-        schedule = schedule_of(
-            policy, example.jobs, example.hosts, example.outages, example.closures, example.fails
-        )
-    except BatschedError as error:
-        yield str(error)
-        return
-    facts, nb_hosts = Facts(nodes=policy.nodes, closures=example.closures), example.hosts
-    if not isinstance(nb_hosts, int):
-        facts, nb_hosts = replace(facts, machine=nb_hosts.as_protocol()[0]), len(nb_hosts.hosts)
-    yield from map(str, validate(schedule, nb_hosts, [workload_of(example.jobs)], promise, facts))
 
 
 def _crowd(hosts: int, followers: int = 80) -> list[JobSpec]:
@@ -352,6 +354,7 @@ def _search(faults: Faults, tried_on: SearchStrategy[Example], nb_examples: int)
 
 def _smallest(finding: Finding, faults: Faults) -> Finding:
     """The same fault with an example from which no job can be left out."""
+    assert isinstance(finding.example, Example)
     for spec in finding.example.first:
         fewer = replace(finding.example, first=[other for other in finding.example.first if other != spec])
         again = (one for one in faults(fewer) if _kind(one.fault) == _kind(finding.fault))

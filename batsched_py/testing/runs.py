@@ -32,7 +32,7 @@ from batsched_py.outside.curve import Known
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
-from batsched_py.protocol.profiles import Homogeneous, HomogeneousTotal
+from batsched_py.protocol.profiles import Homogeneous, HomogeneousTotal, Profile
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.simulator.decision_side import Decides
 from batsched_py.simulator.outputs import Outputs
@@ -88,35 +88,24 @@ def job(
     return Job(f"w0!{name}", float(submission), size, float(walltime), "p", extra)
 
 
-def workload_of(jobs: Sequence[JobSpec]) -> Workload:
+def workload_of(jobs: Sequence[JobSpec], name: str = "w0") -> Workload:
     """The jobs as a workload; those without a user belong to three users in turn."""
-    return Workload(
-        name="w0",
-        jobs=[
-            Job(
-                f"w0!{spec.id}",
-                float(spec.submission),
-                spec.size,
-                float(spec.walltime),
-                _profile_name(spec),
-                {"user": str(number % 3) if spec.user is None else spec.user}
-                | ({"request": dict(spec.request)} if spec.request else {})
-                | dict(spec.fields),
-            )
-            for number, spec in enumerate(jobs)
-        ],
-        profiles={_profile_name(spec): _profile(spec) for spec in jobs},
-    )
-
-
-def _profile_name(spec: JobSpec) -> str:
-    return f"run_{spec.run_time}" + (f"_shared_by_{spec.size}" if "sizes" in spec.fields else "")
-
-
-def _profile(spec: JobSpec) -> Homogeneous:
-    """What a job does; one with several sizes divides it among its hosts."""
-    work = spec.run_time * LOG_SPEED
-    return HomogeneousTotal(work * spec.size) if "sizes" in spec.fields else Homogeneous(work)
+    found: list[Job] = []
+    profiles: dict[str, Profile] = {}
+    for number, spec in enumerate(jobs):
+        profile, work = f"run_{spec.run_time}", spec.run_time * LOG_SPEED
+        if "sizes" in spec.fields:  # a job with several sizes divides its work among its hosts
+            profile += f"_shared_by_{spec.size}"
+            profiles[profile] = HomogeneousTotal(work * spec.size)
+        else:
+            profiles[profile] = Homogeneous(work)
+        extra: dict[str, Any] = {"user": str(number % 3) if spec.user is None else spec.user}
+        if spec.request:
+            extra["request"] = dict(spec.request)
+        extra |= spec.fields
+        job_id, submission, walltime = f"{name}!{spec.id}", float(spec.submission), float(spec.walltime)
+        found.append(Job(job_id, submission, spec.size, walltime, profile, extra))
+    return Workload(name, found, profiles)
 
 
 #: A name as on the command line, or whatever makes a fresh policy, such as its class.
@@ -185,7 +174,8 @@ def schedule_of(
     Jobs go on when their hosts go, as in Batsim; or, with ``kills``, they are killed and submitted again.
     Monitors hear what happens, and the policy sees additional data.
     """
-    with jobs_csv(policy, jobs, hosts, outages, closures, kills, monitors, data) as file:
+    looks = {"closures": closures, "monitors": monitors, "data": data}
+    with jobs_csv(policy, jobs, hosts, outages, kills, **looks) as file:
         return read_schedule(file)
 
 
@@ -216,26 +206,22 @@ def jobs_csv(
     jobs: Sequence[JobSpec] | Workload,
     hosts: int | Platform,
     outages: Sequence[ev.Event] = (),
-    closures: Sequence[Closure] = (),
     kills: bool = False,
-    monitors: Sequence[str | Monitor] = (),
-    data: Sequence[str | AdditionalData] = (),
+    **looks: Any,
 ) -> Iterator[Path]:
-    """Simulate; the ``jobs.csv`` is there for a while."""
+    """Simulate; the ``jobs.csv`` is there for a while. What :func:`process_of` takes may be given, too."""
     platform = Platform.homogeneous(hosts) if isinstance(hosts, int) else hosts
     workload = jobs if isinstance(jobs, Workload) else workload_of(jobs)
-    if isinstance(policy, Scheduler):
-        users = UsersOf(Rigid(), [workload]) if kills else ()
-        rule = FailureRule() if kills else None
-        process: Decides = process_of(policy, closures, monitors, data, users, rule)
-    else:
+    static, settings = [workload], ev.Settings()
+    if not isinstance(policy, Scheduler):
         process = policy
-    setup = Setup(
-        platform,
-        () if kills else [workload],
-        process.needs if kills and isinstance(process, DecisionProcess) else ev.Settings(),
-        events=[outages] if outages else [],
-    )
+    elif kills:
+        users = UsersOf(Rigid(), [workload])
+        process = decides = process_of(policy, **looks, users=users, on_failure=FailureRule())
+        static, settings = [], decides.needs
+    else:
+        process = process_of(policy, **looks)
+    setup = Setup(platform, static, settings, events=[outages] if outages else [])
     with TemporaryDirectory() as folder:
         simulate(Batsim(setup, Outputs(f"{folder}/out")), process)
         yield Path(folder, "out_jobs.csv")
@@ -246,26 +232,17 @@ def process_of(
     closures: Sequence[Closure] = (),
     monitors: Sequence[str | Monitor] = (),
     data: Sequence[str | AdditionalData] = (),
-    users: UsersOf | tuple[()] = (),
-    on_failure: FailureRule | None = None,
+    **options: Any,
 ) -> DecisionProcess:
     """A decision process with this policy, which knows of closures, and with those who look on."""
-    known = Known(closures=tuple(closures)) if closures else None
-    return ObservedProcess(
-        policy,
-        users,
-        on_failure=on_failure,
-        outlook=None if known is None else lambda hosts: known,
-        monitors=list(map(MONITORS.instance, monitors)),
-        data=list(map(DATA.instance, data)),
-    )
+    if closures:
+        options["outlook"] = lambda hosts: Known(closures=tuple(closures))
+    looking_on, added = [MONITORS.instance(each) for each in monitors], [DATA.instance(each) for each in data]
+    return ObservedProcess(policy, monitors=looking_on, data=added, **options)
 
 
 def assert_valid(
-    schedule: pd.DataFrame,
-    hosts: int,
-    jobs: Sequence[JobSpec] | None = None,
-    promise: Promise | None = None,
+    schedule: pd.DataFrame, hosts: int, jobs: Sequence[JobSpec] | None = None, promise: Promise | None = None
 ) -> None:
     """The schedule breaks no rule of the validator.
 

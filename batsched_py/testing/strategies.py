@@ -42,6 +42,14 @@ def workloads(draw: st.DrawFn, hosts: int, max_jobs: int = 15) -> list[JobSpec]:
     return jobs
 
 
+def uneven(jobs: list[JobSpec]) -> list[JobSpec]:
+    """The same jobs, with times that lie between microseconds: thirds of what they were."""
+    return [
+        replace(job, submission=job.submission / 3, run_time=job.run_time / 3, walltime=job.walltime / 3)
+        for job in jobs
+    ]
+
+
 @st.composite
 def outages(draw: st.DrawFn, hosts: int) -> list[HostsAvailable | HostsUnavailable]:
     """Hosts that go and come back, some of them more than once."""

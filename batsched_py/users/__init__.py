@@ -146,6 +146,10 @@ class Wrapper(Behaviour):
     inner: ClassVar[Behaviour]
     """What it is around; each instance has its own."""
 
+    def learn(self, workload: Workload) -> None:
+        """Let the users inside learn."""
+        self.inner.learn(workload)
+
 
 class WrappedUser(User):
     """Hands on what another user does and hears; a subclass changes some of it."""
@@ -223,33 +227,23 @@ class NamedUsers(Behaviour):
 
     def users(self, workload: Workload) -> list[User]:
         """Those of :meth:`named_users`, and one for all jobs without a user, if these are kept."""
-        nameless = _nameless(workload)
-        if not nameless or (len(nameless) == len(workload.jobs) and self.nameless != "rigid"):
+        nobody, count = as_jobs(workload.jobs).by_user().get(None), len(workload.jobs)
+        nameless = [] if nobody is None else sorted(nobody.tolist())
+        if not nameless or (len(nameless) == count and self.nameless != "rigid"):
             return self.named_users(workload)
-        without = set(nameless)
-        named = [place for place in range(len(workload.jobs)) if place not in without]
+        named = part_of(workload, sorted(set(range(count)).difference(nameless)))
         if self.nameless == "rigid":
             from batsched_py.users.rigid import Rigid
 
             others = Rigid().users(part_of(workload, nameless))
-        else:
-            others = []
-            text = "%s: left out because they name no user: %d of %d jobs (nameless=rigid keeps them)"
-            _log.warning(text, workload.path or workload.name, len(nameless), len(workload.jobs))
-        part = part_of(workload, named)
-        if not others:
-            part = replace(part, jobs=among_themselves(part.jobs))
-        return self.named_users(part) + others if named else others
+            return self.named_users(named) + others if named.jobs else others
+        text = "%s: left out because they name no user: %d of %d jobs (nameless=rigid keeps them)"
+        _log.warning(text, workload.path or workload.name, len(nameless), count)
+        return self.named_users(replace(named, jobs=among_themselves(named.jobs)))
 
     @abstractmethod
     def named_users(self, workload: Workload) -> list[User]:
         """New users for one simulation of a workload in which each job has a user."""
-
-
-def _nameless(workload: Workload) -> list[int]:
-    """The places of the jobs whose user the log does not name."""
-    nobody = as_jobs(workload.jobs).by_user().get(None)
-    return [] if nobody is None else sorted(nobody.tolist())
 
 
 def part_of(workload: Workload, places: list[int]) -> Workload:
@@ -274,10 +268,6 @@ def one_by_one(workload: Workload) -> dict[str, Workload]:
 @dataclass
 class EachUser(NamedUsers, Wrapper):
     """A wrapper around each user of a log."""
-
-    def learn(self, workload: Workload) -> None:
-        """Learn, and let the users inside learn."""
-        self.inner.learn(workload)
 
 
 #: The known behaviours.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 from batsched_py.protocol.jobs import TICK, Job, JobState
 from batsched_py.protocol.profiles import Profile
 from batsched_py.users import NamedUsers, Submission, User
-from batsched_py.users.population import run_time_of
+from batsched_py.users.population import DAY, HOUR, run_time_of
 from batsched_py.users.rigid import recorded_note
 from batsched_py.users.think_time import SessionOption
 from batsched_py.workload.model import Workload
@@ -131,17 +132,19 @@ class BatchLinks:
             self.session_of += [number] * len(cut)
         count = len(self.batches)
         if dependence:
-            graph = SessionGraph(_with_starts(self.batches, record.begins))
+            # By when those that a batch depends on had ended. Users keep the order of their batches, so each
+            # one waits for all that the one before it waits for.
+            starts = accumulate((record.begins[batch.jobs[0].id] for batch in self.batches), max)
+            pairs = zip(self.batches, starts, strict=True)
+            graph = SessionGraph([Session(batch.jobs, start, batch.finish) for batch, start in pairs])
             self.successors: list[Sequence[int]] = [graph.successors(index) for index in range(count)]
         else:
-            following = [*self.session_of[1:], -1]
+            pairwise = zip(self.session_of, [*self.session_of[1:], -1], strict=True)
             self.successors = [
-                (index + 1,) if following[index] == self.session_of[index] else () for index in range(count)
+                [n] if own == next_one else [] for n, (own, next_one) in enumerate(pairwise, 1)
             ]
-        self.nb_predecessors = [0] * count
-        for successors in self.successors:
-            for successor in successors:
-                self.nb_predecessors[successor] += 1
+        nb_predecessors = Counter(successor for successors in self.successors for successor in successors)
+        self.nb_predecessors = [nb_predecessors[index] for index in range(count)]
 
     def opens_session(self, index: int) -> bool:
         """Whether a batch is the first of its session."""
@@ -152,15 +155,6 @@ class BatchLinks:
         if self._keeps_breaks or not self.opens_session(after):
             return max(self.batches[after].start - self.batches[before].finish, 0.0)
         return 0.0
-
-
-def _with_starts(batches: list[Session], begins: Mapping[str, float]) -> list[Session]:
-    """The batches, each with the time by which those that it depends on had ended.
-
-    Users keep the order of their batches, so each one waits for all that the one before it waits for.
-    """
-    starts = accumulate((begins[batch.jobs[0].id] for batch in batches), max)
-    return [Session(batch.jobs, start, batch.finish) for batch, start in zip(batches, starts, strict=True)]
 
 
 class BatchUser(User):
@@ -283,33 +277,25 @@ class Fluid(InBatches):
 
     def presences(self, workload: Workload) -> Callable[[Record], Presence]:
         """During the recorded sessions."""
-        return lambda record: _windows(record, self.session_end)
+        return self._windows
 
+    def _windows(self, record: Record) -> Presence:
+        """The sessions as windows. What opened a session of its own goes into another only before its end.
 
-def _windows(record: Record, session_end: str) -> Presence:
-    """The sessions as windows. What opened a session of its own goes into another only before its end.
+        They last until the last submission, or until the last finish, which may be after others have begun.
+        """
+        starts = [session.start for session in record.sessions]
+        ends = [session.jobs[-1].submission_time for session in record.sessions]
+        if self.session_end == "finish":
+            ends = list(accumulate((session.finish for session in record.sessions), max))
 
-    They last until the last submission, or until the last finish, which may be after others have begun.
-    """
-    starts = [session.start for session in record.sessions]
-    ends = [session.jobs[-1].submission_time for session in record.sessions]
-    if session_end == "finish":
-        ends = list(accumulate((session.finish for session in record.sessions), max))
+        def presence(time: float, opened: int | None) -> float:
+            if opened is not None and abs(time - starts[opened]) <= TICK:
+                return time
+            window = bisect_left(ends, time - TICK) if opened is None else bisect_right(ends, time)
+            return time if window == len(ends) else max(time, starts[window])
 
-    def presence(time: float, opened: int | None) -> float:
-        if opened is None:
-            window = bisect_left(ends, time - TICK)
-        elif abs(time - starts[opened]) <= TICK:
-            return time
-        else:
-            window = bisect_right(ends, time)
-        return time if window == len(ends) else max(time, starts[window])
-
-    return presence
-
-
-HOUR = 3600.0
-DAY = 24 * HOUR
+        return presence
 
 
 @dataclass
@@ -335,15 +321,15 @@ class Distribution(InBatches):
 
     def learn(self, workload: Workload) -> None:
         """Learn when the population is active."""
-        self._population = Activity.of(job.submission_time for job in workload.jobs)
+        self._population = Activity(job.submission_time for job in workload.jobs)
 
     def presences(self, workload: Workload) -> Callable[[Record], Presence]:
         """In the active hours of each user."""
-        population = self._population or Activity.of(job.submission_time for job in workload.jobs)
+        population = self._population or Activity(job.submission_time for job in workload.jobs)
 
         def presence(record: Record) -> Presence:
             times = [job.submission_time for session in record.sessions for job in session.jobs]
-            activity = population if len(times) < self.fewest else Activity.of(times)
+            activity = population if len(times) < self.fewest else Activity(times)
             random = np.random.default_rng([self.seed, crc32(record.name.encode())])
             return lambda time, opens: activity.next_time(time, random)
 
@@ -353,18 +339,14 @@ class Distribution(InBatches):
 class Activity:
     """How likely submissions are in each hour of the week, counted from the beginning of the log."""
 
-    def __init__(self, hours: NDArray[np.float64], days: NDArray[np.float64]) -> None:
-        chances = np.outer(days, hours)
-        self.chances: NDArray[np.float64] = chances / chances.max()
-        """For each day of the week and each hour of the day, relative to the liveliest."""
-
-    @classmethod
-    def of(cls, times: Iterable[float]) -> Activity:
+    def __init__(self, times: Iterable[float]) -> None:
         """The activity that submissions at these times show."""
         submissions = np.fromiter(times, dtype=np.float64)
         hours = np.bincount((submissions % DAY // HOUR).astype(np.intp), minlength=24)
         days = np.bincount((submissions // DAY % 7).astype(np.intp), minlength=7)
-        return cls(hours.astype(np.float64), days.astype(np.float64))
+        chances = np.outer(days.astype(np.float64), hours.astype(np.float64))
+        self.chances: NDArray[np.float64] = chances / chances.max()
+        """For each day of the week and each hour of the day, relative to the liveliest."""
 
     def chance(self, time: float) -> float:
         """That of the hour in which this moment is."""

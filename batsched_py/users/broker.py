@@ -22,13 +22,6 @@ from batsched_py.users import Action, Remark, Submission, User, Withdrawal
 _BEYOND = 1 << 63
 
 
-def checked_actions(done: Any) -> list[Action]:
-    """What a user has returned, if all of it is of the right kind."""
-    if not isinstance(done, Iterable):
-        raise TypeError(f"submit returns a list of actions, not {shown(done)}")
-    return [_checked(action) for action in done]
-
-
 def _checked(action: object) -> Action:
     """The same action, if all that it is made of is of the right kind."""
     match action:
@@ -229,33 +222,25 @@ class Broker:
             client.wanted = time
             if time != inf:
                 heappush(self._plan, (time, client.number))
-            self._drop_stale_wishes()
+            plan, clients = self._plan, self._clients  # less wishes that users have thought better of
+            while plan and ((other := clients.get(plan[0][1])) is None or other.wanted != plan[0][0]):
+                heappop(plan)
+            self.next_time = plan[0][0] if plan else inf
         if time == inf and not client.nb_outstanding:
             del self._clients[client.number]
             if self._on_leave is not None:
                 self._on_leave(client.user)
 
-    def _check_own(self, client: _Client, action: Action, now: float) -> None:
+    def _check_own(self, client: _Client, action: Withdrawal | Remark, now: float) -> None:
         """A user can only withdraw and remark on jobs of its own that are not over."""
-        assert not isinstance(action, Submission)
-        deed, job_id = type(action).__name__.lower(), action.job_id
-        name = name_of(client.user)
+        job_id, who = action.job_id, f"{name_of(client.user)} at time {now:g}"
         if self._outstanding.get(job_id, _NOBODY)[0] is not client:
-            raise PolicyError(
-                f"{name} at time {now:g}: {deed} of job {job_id}, which is not one of its own that "
-                "waits or runs"
-            )
-        if deed == "withdrawal":
+            deed = f"{type(action).__name__.lower()} of job {job_id}"
+            raise PolicyError(f"{who}: {deed}, which is not one of its own that waits or runs")
+        if isinstance(action, Withdrawal):
             if job_id in self._withdrawn:
-                raise PolicyError(f"{name} at time {now:g}: withdraws job {job_id} a second time")
+                raise PolicyError(f"{who}: withdraws job {job_id} a second time")
             self._withdrawn.add(job_id)
-
-    def _drop_stale_wishes(self) -> None:
-        """Forget wishes that users have thought better of, and note which one is next."""
-        plan, clients = self._plan, self._clients
-        while plan and ((client := clients.get(plan[0][1])) is None or client.wanted != plan[0][0]):
-            heappop(plan)
-        self.next_time = plan[0][0] if plan else inf
 
 
 def name_of(user: User) -> str:
@@ -281,7 +266,10 @@ def next_time_of(user: User) -> float:
 def actions_of(user: User, time: float, now: float) -> list[Action]:
     """What a user does at its time, checked; it is ``now`` on the scale of simulators."""
     try:
-        return checked_actions(user.submit(time))
+        done: Any = user.submit(time)
+        if not isinstance(done, Iterable):
+            raise TypeError(f"submit returns a list of actions, not {shown(done)}")
+        return [_checked(action) for action in done]
     except BaseException as error:
         blame(user, error, now, "submit")
 

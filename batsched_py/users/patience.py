@@ -100,15 +100,13 @@ class Breaks(Struct, eq=False):
                 f"{workload.path or workload.name} does not say when its jobs had finished; patience needs "
                 "an SWF log"
             )
-        responses, thoughts = [], []
+        responses, thoughts = [np.empty(0)], [np.empty(0)]
         for part in one_by_one(workload).values():
-            assert part.finishes is not None
             submissions = np.array([job.submission_time for job in part.jobs])
             finishes = np.array(part.finishes)
             responses.append((finishes - submissions)[:-1])
             thoughts.append(submissions[1:] - finishes[:-1])
-        response = np.concatenate(responses) if responses else np.empty(0)
-        thought = np.concatenate(thoughts) if thoughts else np.empty(0)
+        response, thought = np.concatenate(responses), np.concatenate(thoughts)
         waited = thought >= 0
         response, thought = response[waited], thought[waited]
         lengths = thought[thought >= longest_thought]
@@ -139,13 +137,12 @@ def _never_growing(values: Sequence[float], weights: Sequence[int]) -> NDArray[n
     """
     pools: list[tuple[float, int, int]] = []
     for value, weight in zip(values, weights, strict=True):
-        pool = (value, weight, 1)
-        while pools and pools[-1][0] < pool[0]:
-            before = pools.pop()
-            total = before[1] + pool[1]
-            mean = (before[0] * before[1] + pool[0] * pool[1]) / total
-            pool = (mean, total, before[2] + pool[2])
-        pools.append(pool)
+        count = 1
+        while pools and pools[-1][0] < value:
+            before, heavy, many = pools.pop()
+            value = (before * heavy + value * weight) / (heavy + weight)
+            weight, count = heavy + weight, many + count
+        pools.append((value, weight, count))
     return np.repeat([pool[0] for pool in pools], [pool[2] for pool in pools])
 
 
@@ -180,24 +177,20 @@ class PatientUser(WrappedUser):
 
     def submit(self, now: float) -> Sequence[Action]:
         """What the user does who is there, and what is done by one who leaves."""
-        actions: list[Action] = []
-        late = [job_id for job_id, time in self._too_long.items() if time <= now]
-        if late:
-            actions += self._leave(late[0], now)
+        late = next((job_id for job_id, time in self._too_long.items() if time <= now), None)
+        actions = [] if late is None else self._leave(late, now)
         if self._back <= now and self.user.next_time() <= now:
             actions += super().submit(now)
-            self._begin_to_wait([action for action in actions if isinstance(action, Submission)], now)
+            if not self._too_long:
+                self._mood = self._random.random()
+            for action in actions:
+                if isinstance(action, Submission):
+                    endured = self._responses.get(action.job.id, 0.0)
+                    patience = self._breaks.patience(self._mood, endured)
+                    action.note = f"{action.note} patience={patience:g}".strip()
+                    self._nb_to_come -= 1
+                    self._too_long[action.job.id] = now + patience
         return actions
-
-    def _begin_to_wait(self, submissions: list[Submission], now: float) -> None:
-        if not self._too_long:
-            self._mood = self._random.random()
-        for submission in submissions:
-            job_id = submission.job.id
-            patience = self._breaks.patience(self._mood, self._responses.get(job_id, 0.0))
-            submission.note = f"{submission.note} patience={patience:g}".strip()
-            self._nb_to_come -= 1
-            self._too_long[job_id] = now + patience
 
     def _leave(self, job_id: str, now: float) -> list[Action]:
         """Go away because of a job."""
@@ -209,15 +202,11 @@ class PatientUser(WrappedUser):
             length = float(self._random.choice(self._breaks.lengths)) if len(self._breaks.lengths) else 0.0
             self._back = now + length
             left = f"left={length:g}"
-        withdrawn = dict.fromkeys(self.waiting) if self._rules.withdraw else {}
-        actions: list[Action] = [
-            self.withdraw(waiting, "withdrawn=waiting") for waiting in withdrawn if waiting != job_id
-        ]
+        withdrawn = list(self.waiting) if self._rules.withdraw else []
+        others = [self.withdraw(waiting, "withdrawn=waiting") for waiting in withdrawn if waiting != job_id]
         if job_id in withdrawn:
-            actions.append(self.withdraw(job_id, f"{left} withdrawn=waiting"))
-        else:
-            actions.append(self.remark(job_id, left))
-        return actions
+            return [*others, self.withdraw(job_id, f"{left} withdrawn=waiting")]
+        return [*others, self.remark(job_id, left)]
 
     def job_ended(self, job: Job, state: JobState, now: float) -> None:
         """Wait no longer for this one."""

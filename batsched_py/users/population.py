@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from heapq import heappop, heappush
+from math import floor
 
 import numpy as np
 from msgspec import Struct
@@ -25,6 +26,10 @@ from batsched_py.users import one_by_one, part_of
 from batsched_py.workload.dependencies import have_dependencies
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.conventions import LOG_SPEED
+
+HOUR = 3600.0
+DAY = 24 * HOUR
+WEEK = 7 * DAY
 
 
 def run_time_of(job: Job, profile: Profile) -> float:
@@ -84,9 +89,6 @@ def shuffled(workload: Workload, seed: int) -> Workload:
     return replace(workload, jobs=dealt, finishes=finishes)
 
 
-WEEK = 7 * 24 * 3600.0
-
-
 class Stream(Struct, eq=False):
     """All jobs of a user, in submission order."""
 
@@ -99,6 +101,10 @@ class Stream(Struct, eq=False):
     def nb_weeks(self) -> int:
         """From the week of the first job to that of the last."""
         return self.last_week - self.first_week + 1
+
+
+#: Two hundred years; a log that is longer has a job whose submission is a mistake.
+MOST_WEEKS = 200 * 53
 
 
 class Pool(Struct, eq=False):
@@ -127,6 +133,11 @@ class Pool(Struct, eq=False):
         if not streams:
             raise InputError(f"{workload.path or workload.name}: no job names a user, so there is nobody")
         nb_weeks = max(stream.last_week for stream in streams) + 1
+        if nb_weeks > MOST_WEEKS:
+            raise InputError(
+                f"the jobs are submitted over {nb_weeks:,} weeks, of which each would be resampled; "
+                f"take a period of at most {MOST_WEEKS:,} weeks, or mend the last submissions"
+            )
         temporary = [stream for stream in streams if stream.nb_weeks < long_term_weeks]
         return cls(
             nb_weeks,
@@ -200,6 +211,7 @@ class Turnover:
                 raise InputError(f"there is no user {user!r} in the log to be taken more often")
         self._pool = pool
         self._rules = rules
+        self._refuse_too_much()
         self._count = 0
         """How many have come."""
         self._nb_planned = 0
@@ -216,6 +228,17 @@ class Turnover:
                     week = stream.nb_weeks + self._rest(stream) - place
                     self._come_again(week, stream, stream.first_week)
 
+    def _refuse_too_much(self) -> None:
+        """As nobody comes twice in a week, there are only so many temporary users to begin with."""
+        load, pool = self._rules.load, self._pool
+        able = sum(self._rules.weights.get(stream.user, 1.0) > 0 for stream in pool.temporary)
+        if load > 1 and load * pool.nb_temporary > able:
+            most = max(floor(100 * able / pool.nb_temporary) / 100, 1.0)
+            raise InputError(
+                f"load {load:g}: the log has too few temporary users, of whom nobody comes twice in a week; "
+                f"the largest load is {most:g}"
+            )
+
     def come(self, week: int) -> list[Stay]:
         """Who comes in a week; to be asked for one week after another, from 0 on."""
         random = np.random.default_rng([self._rules.seed, 1 + week])
@@ -224,15 +247,13 @@ class Turnover:
             _, _, stream, from_week = heappop(self._again)
             stays.append(self._stay(stream, week, from_week, random, regular=True))
         load, pool = self._rules.load, self._pool
-        if week == 0:
-            present = _rounded(load * pool.nb_temporary, random)
-            lengths = [float(stream.nb_weeks) for stream in pool.temporary]
-            for stream in self._drawn(present, random, lengths):
-                from_week = stream.first_week + int(random.integers(stream.nb_weeks))
-                stays.append(self._stay(stream, 0, from_week, random))
-        else:
-            for stream in self._drawn(int(random.poisson(load * pool.arrivals)), random):
-                stays.append(self._stay(stream, week, stream.first_week, random))
+        if week:
+            come = self._drawn(int(random.poisson(load * pool.arrivals)), random)
+            return stays + [self._stay(stream, week, stream.first_week, random) for stream in come]
+        lengths = [float(stream.nb_weeks) for stream in pool.temporary]
+        for stream in self._drawn(_rounded(load * pool.nb_temporary, random), random, lengths):
+            from_week = stream.first_week + int(random.integers(stream.nb_weeks))
+            stays.append(self._stay(stream, 0, from_week, random))
         return stays
 
     def left(self, stay: Stay, week: int) -> None:

@@ -136,7 +136,7 @@ class PopulationUser(User):
         """Who is there and has jobs to come."""
         self._nb_to_come: dict[str, int] = {}
         """How many."""
-        self._present = Broker(on_leave=self._leave)
+        self._present = Broker(on_leave=lambda user: self._end(user.name))
 
     def next_time(self) -> float:
         """When somebody acts, or another week begins."""
@@ -182,15 +182,10 @@ class PopulationUser(User):
         for user in self._behaviour.users(part):
             self._present.add(user, now)
 
-    def _leave(self, user: User) -> None:
-        """Somebody will never act again, perhaps with jobs that are given up."""
-        if user.name in self._stays:
-            self._end(user.name)
-
     def _end(self, name: str) -> None:
-        """All that somebody had to submit is submitted, whenever it ends."""
-        del self._nb_to_come[name]
-        self._turnover.left(self._stays.pop(name), self._next_week - 1)
+        """All that somebody had to submit is submitted, whenever it ends, or given up."""
+        if self._nb_to_come.pop(name, None) is not None:
+            self._turnover.left(self._stays.pop(name), self._next_week - 1)
 
     def job_started(self, job: Job, now: float) -> None:
         """Tell whose it is."""

@@ -100,10 +100,6 @@ class Cancelling(Wrapper):
         """One around each."""
         return [CancellingUser(user) for user in self.inner.users(workload)]
 
-    def learn(self, workload: Workload) -> None:
-        """Let the users inside learn."""
-        self.inner.learn(workload)
-
 
 class CancellingUser(WrappedUser):
     """Hands on what another user does, and takes back some of its jobs."""

@@ -18,12 +18,9 @@ from msgspec.structs import replace
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.users import Behaviour, Submission, User
-from batsched_py.users.population import no_longer_than, without_waits
+from batsched_py.users.population import DAY, HOUR, no_longer_than, without_waits
 from batsched_py.users.rigid import who
 from batsched_py.workload.model import Workload
-
-HOUR = 3600.0
-DAY = 24 * HOUR
 
 
 @dataclass

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf, isfinite
-from typing import Annotated, Any
+from typing import Annotated
 from zlib import crc32
 
 import numpy as np
@@ -63,12 +63,10 @@ class Chances(Struct, frozen=True):
 
         One of a population, who is called USER.NUMBER, does what that user of the log does.
         """
-        for name in (user, user.rpartition(".")[0], EVERYBODY):
-            if name in self.by_user:
-                rows = self.by_user[name]
-                place = bisect_right(sorted(rows), level)
-                return rows[sorted(rows)[place - 1]] if place else (0.0,) * len(DEEDS)
-        return (0.0,) * len(DEEDS)
+        names = (user, user.rpartition(".")[0], EVERYBODY)
+        rows = next((self.by_user[name] for name in names if name in self.by_user), {})
+        reached = [least for least in rows if least <= level]
+        return rows[max(reached)] if reached else (0.0,) * len(DEEDS)
 
 
 def read_windows(text: str) -> list[Window]:
@@ -110,20 +108,19 @@ def in_order(windows: Sequence[Window], levels: Sequence[float]) -> list[Window]
     """Windows from the first to the last; those that follow one another between two levels are one."""
     merged: list[Window] = []
     for window in sorted(windows, key=lambda window: window.start):
-        before = merged[-1] if merged else None
-        if before is not None and window.start < before.end:
+        before = merged[-1] if merged else Window(-inf, -inf)
+        if window.start < before.end:
             raise InputError(f"the windows of sober users overlap at {window.start:g} s")
-        same = before is not None and all((window.level >= each) == (before.level >= each) for each in levels)
-        if before is not None and before.end == window.start and same:
+        same = all((window.level >= each) == (before.level >= each) for each in levels)
+        if merged and before.end == window.start and same:
             merged[-1] = Window(before.start, window.end, before.level)
         else:
             merged.append(window)
-    ordered: list[Window] = []
-    for window in reversed(merged):
-        follows = bool(ordered) and ordered[-1].start == window.end
-        until = ordered[-1].until if follows else window.end
-        ordered.append(Window(window.start, window.end, window.level, until))
-    return ordered[::-1]
+    for place in reversed(range(len(merged))):
+        window, after = merged[place], merged[place + 1] if place + 1 < len(merged) else Window(inf, inf)
+        until = after.until if after.start == window.end else window.end
+        merged[place] = replace(window, until=until)
+    return merged
 
 
 def read_chances(file: str, otherwise: Mapping[float, tuple[float, ...]]) -> Chances:
@@ -136,8 +133,12 @@ def read_chances(file: str, otherwise: Mapping[float, tuple[float, ...]]) -> Cha
             raise InputError(f"{file}: no chances of sober users: {error}") from None
         for number, row in enumerate(csv.DictReader(lines), start=2):
             try:
-                user, level, chances = _read_row(row)
-            except (TypeError, ValueError):
+                level, user = float(row["level"]), row["user"] or EVERYBODY
+                chances = tuple(float(row.get(name) or 0) for name in CHANCES)
+                right = row.keys() <= {"user", "level", *CHANCES} and isfinite(level)
+                if not (right and min(chances) >= 0 and sum(chances) <= 1):
+                    raise ValueError("columns or numbers")
+            except (KeyError, TypeError, ValueError):
                 columns = ", ".join(CHANCES)
                 raise InputError(
                     f"{file}, line {number}: write columns user, level and any of {columns}, with chances "
@@ -147,16 +148,6 @@ def read_chances(file: str, otherwise: Mapping[float, tuple[float, ...]]) -> Cha
                 raise InputError(f"{file}, line {number}: user {user} has two rows for level {level:g}")
             by_user[user][level] = chances
     return Chances({EVERYBODY: otherwise} | by_user)
-
-
-def _read_row(row: Mapping[Any, Any]) -> tuple[str, float, tuple[float, ...]]:
-    if not {"user", "level"} <= row.keys() <= {"user", "level", *CHANCES}:
-        raise ValueError("columns")
-    level = float(row["level"])
-    chances = tuple(float(row.get(name) or 0) for name in CHANCES)
-    if not isfinite(level) or not (min(chances) >= 0 and sum(chances) <= 1):
-        raise ValueError("numbers")
-    return row["user"] or EVERYBODY, level, chances
 
 
 @dataclass
@@ -280,13 +271,13 @@ class SoberUser(WrappedUser):
         if deed == "later" and window.until == inf:
             deed = "gave-up"
         job, profile = submission.job, submission.profile
-        if deed in ("fewer", "less", "shorter"):
-            if deed == "shorter":
-                changed = self._shorter(job, profile)
-            else:
-                changed = self._smaller(job, profile, same_work=deed == "fewer")
-            deed = "as-recorded" if changed is None else deed
-            job, profile = changed or (job, profile)
+        changed: tuple[Job, Profile] | None = (job, profile)
+        if deed == "shorter":
+            changed = self._shorter(job, profile)
+        elif deed in ("fewer", "less"):
+            changed = self._smaller(job, profile, same_work=deed == "fewer")
+        deed = "as-recorded" if changed is None else deed
+        job, profile = changed or (job, profile)
         level = f" level={window.level:g}" if self._rules.chances_file else ""
         window_text = f"{window.start:g}:{window.end:g}"
         note = f"{submission.note} sober={deed} window={window_text}{level}".strip()
@@ -300,31 +291,29 @@ class SoberUser(WrappedUser):
     def _shorter(self, job: Job, profile: Profile) -> tuple[Job, Profile] | None:
         """The job with less to do, on as many hosts, where that makes sense."""
         share = self._rules.share
-        match profile:
-            case Homogeneous(work=work) | HomogeneousTotal(work=work):
-                shorter: Profile = replace(profile, work=work * share)
-            case Delay(seconds=seconds):
-                shorter = replace(profile, seconds=seconds * share)
-            case _:
-                return None
+        if (shorter := _times(profile, share)) is None:
+            return None
         return replace(job, walltime=job.walltime * share, profile=f"{job.profile}_for_{share:g}"), shorter
 
     def _smaller(self, job: Job, profile: Profile, same_work: bool) -> tuple[Job, Profile] | None:
         """The job on fewer hosts, where that makes sense."""
         size = max(int(job.size * self._rules.share), 1)
-        if size >= job.size:
-            return None
         longer = (job.size / size) ** self._rules.speedup if same_work else 1.0
-        match profile:
-            case Homogeneous(work=work):
-                smaller: Profile = replace(profile, work=work * longer)
-            case Delay(seconds=seconds):
-                smaller = replace(profile, seconds=seconds * longer)
-            case HomogeneousTotal(work=work):
-                smaller = replace(profile, work=work * longer * size / job.size)
-            case _:
-                return None
+        smaller = _times(profile, longer)
+        if size >= job.size or smaller is None:
+            return None
         name = f"{job.profile}_{size}_of_{job.size}" if same_work else job.profile
-        if isinstance(profile, HomogeneousTotal):
+        if isinstance(smaller, HomogeneousTotal):  # its work is that of all hosts
+            smaller = replace(smaller, work=smaller.work * size / job.size)
             name = f"{job.profile}_{size}_of_{job.size}_{'same' if same_work else 'less'}"
         return replace(job, size=size, walltime=job.walltime * longer, profile=name), smaller
+
+
+def _times(profile: Profile, factor: float) -> Profile | None:
+    """A profile that takes so many times as long on as many hosts, of one for which that makes sense."""
+    match profile:
+        case Homogeneous(work=work):
+            return replace(profile, work=work * factor)
+        case Delay(seconds=seconds):
+            return replace(profile, seconds=seconds * factor)
+    return None

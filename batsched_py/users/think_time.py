@@ -25,8 +25,8 @@ from batsched_py.workload.sessions import Delimiter, Sessions, cut_workload, ses
 SessionOption = Annotated[
     str,
     Meta(
-        description="What opens a session: arrival:MINUTES, last:MINUTES or max:MINUTES, or a class of your "
-        "own as path/to/file.py:ClassName."
+        description="What opens a session: arrival:MINUTES, last:MINUTES or max:MINUTES, a class of your "
+        "own as path/to/file.py:ClassName, or a file that `batsched-py sessions` wrote."
     ),
 ]
 
@@ -109,14 +109,11 @@ class SessionReplay:
     def __init__(self, sessions: Sessions, reduced: bool, profiles: Mapping[str, Profile], who: str) -> None:
         """The graph may be ``reduced``, and ``who`` is how notes call the user."""
         from batsched_py.workload.columns import narrow
-        from batsched_py.workload.session_graph import SessionGraph
 
-        graph = SessionGraph(sessions, reduced)
+        graph = self._graph = sessions.graph(reduced)
         self._sessions = sessions
         self._profiles = profiles
         self._who = who
-        self._first_successors, self._successor_stops = (bound.data for bound in graph.successor_bounds)
-        self._finishes = sessions.finishes.data
         self._nb_jobs = sessions.nb_jobs.data
         predecessors = narrow(graph.nb_predecessors)
         self._unfinished_predecessors = predecessors.data
@@ -178,9 +175,8 @@ class SessionReplay:
         del self._under_way[index]
         self._nb_unfinished -= 1
         unfinished, earliest = self._unfinished_predecessors, self._earliest_start
-        recorded_finish = self._finishes[index]
-        for successor in range(self._first_successors[index], self._successor_stops[index]):
-            start = now + (self._sessions.start_of(successor) - recorded_finish)
+        for successor, think_time in self._graph.following(index):
+            start = now + think_time
             if earliest.get(successor, start) > start:
                 start = earliest[successor]
             unfinished[successor] -= 1

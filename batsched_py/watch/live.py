@@ -9,7 +9,7 @@ import time
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import islice
 from math import ceil, inf
 from typing import Any
@@ -133,6 +133,7 @@ class Dashboard:
         waiting = "0 waiting" if self._ledger is None else telling.waiting_text(self._ledger)
         nb_running = 0 if self._ledger is None else len(self._ledger.running)
         outside = telling.outside_text(self._outside, self.now)
+        machine = "hosts" if self._nodes is None else f"cores of {len(self._nodes.machine.nodes):,} nodes"
         layout = Layout()
         body = Layout(name="body", minimum_size=5)
         body.split_row(
@@ -142,7 +143,7 @@ class Dashboard:
         )
         layout.split_column(
             Layout(Panel(self._head(state, speed, elapsed)), size=3),
-            Layout(Panel(self._hosts(width - 4), title=self._machine(), subtitle=outside), size=4),
+            Layout(Panel(self._hosts(width - 4), title=machine, subtitle=outside), size=4),
             Layout(self._curves(width), size=6),
             body,
             Layout(Text(KEYS, style="dim"), size=1),
@@ -162,9 +163,6 @@ class Dashboard:
         """The nodes, if they are more than single hosts."""
         nodes = None if self._ledger is None else telling.nodes_of(self._ledger)
         return None if nodes is None or nodes.machine.are_hosts else nodes
-
-    def _machine(self) -> str:
-        return "hosts" if self._nodes is None else f"cores of {len(self._nodes.machine.nodes):,} nodes"
 
     def _hosts(self, width: int) -> Group:
         """A strip of all hosts in the colours of their jobs, and how many are in which state."""
@@ -195,16 +193,12 @@ class Dashboard:
         columns = max(10, width // 2 - 4)
         busy, waiting = self._busy.columns(columns), self._waiting.columns(columns)
         most = max(waiting, default=0.0)
-        share = f"{busy[-1]:.0%}" if busy else ""
+        utilization = f"utilization {busy[-1]:.0%}" if busy else "utilization "
+        queue = f"queue {waiting[-1] if waiting else 0:,.0f}, at most {most:,.0f}"
         curves = Layout()
         curves.split_row(
-            Layout(Panel(Text("\n".join(curve(busy, 4, 1.0)), style="green"), title=f"utilization {share}")),
-            Layout(
-                Panel(
-                    Text("\n".join(curve(waiting, 4, most)), style="yellow"),
-                    title=f"queue {waiting[-1] if waiting else 0:,.0f}, at most {most:,.0f}",
-                )
-            ),
+            Layout(Panel(Text("\n".join(curve(busy, 4, 1.0)), style="green"), title=utilization)),
+            Layout(Panel(Text("\n".join(curve(waiting, 4, most)), style="yellow"), title=queue)),
         )
         return curves
 
@@ -222,19 +216,14 @@ class Dashboard:
         table = _table("job", "hosts", "ran", "at most")
         for running in islice(self._ledger.running if self._ledger is not None else (), height):
             left = running.expected_end - self.now
-            table.add_row(
-                running.job.id,
-                f"{running.nb_hosts:,}{telling.sizes_text(running.job)}",
-                duration(self.now - running.start),
-                "-" if left == inf else duration(max(0.0, left)),
-            )
+            limit = "-" if left == inf else duration(max(0.0, left))
+            size = f"{running.nb_hosts:,}{telling.sizes_text(running.job)}"
+            table.add_row(running.job.id, size, duration(self.now - running.start), limit)
         return table
 
     def _events(self, height: int) -> Text:
-        lines = [
-            f"{telling.clock(time)} {tell(what)}"
-            for time, tell, what in islice(reversed(self._recent), height)
-        ]
+        recent = islice(reversed(self._recent), height)
+        lines = [f"{telling.clock(time)} {tell(what)}" for time, tell, what in recent]
         return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
 
@@ -305,19 +294,15 @@ class Screen:
     def __enter__(self) -> Screen:
         if not self._console.is_terminal:
             raise InputError("a live view needs a terminal to show itself on")
-        self._keyboard.__enter__()
-        try:
+        with ExitStack() as entered:
+            entered.enter_context(self._keyboard)
             self._live.start()
-        except BaseException:
-            self._keyboard.__exit__()
-            raise
+            entered.callback(self._live.stop)
+            self._entered = entered.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
-        try:
-            self._live.stop()
-        finally:
-            self._keyboard.__exit__()
+        self._entered.close()
 
     @property
     def size(self) -> tuple[int, int]:

@@ -62,15 +62,11 @@ def _in_turns(batsim: Batsim, process: DecisionProcess) -> Iterator[Scene]:
     process.heed(remarks.append)
     with closing(turns(batsim, process)) as going:
         for cluster in going:
-            happened: list[ev.Event] = list(cluster.events)
-            decided: list[Effect] = []
-            for effect in process.acted:
-                if isinstance(effect, RegisteredJob):
-                    happened.append(ev.JobSubmitted(effect.job, time=cluster.now))
-                else:
-                    decided.append(effect)
+            submitted = [effect.job for effect in process.acted if isinstance(effect, RegisteredJob)]
+            happened = [*cluster.events, *(ev.JobSubmitted(job, time=cluster.now) for job in submitted)]
+            acted = [effect for effect in process.acted if not isinstance(effect, RegisteredJob)]
             process.ask()
-            decided += cluster.decided
+            decided = [*acted, *cluster.decided]
             yield Scene(cluster.now, process.ledger, happened, decided, list(remarks), cluster.outside)
             remarks.clear()
 
@@ -86,29 +82,21 @@ class Watched:
     """A decision process, elsewhere or here, with somebody who watches it answer."""
 
     def __init__(self, process: DecisionProcess | PyBatsimProcess, watcher: Watcher) -> None:
+        self.needs = process.needs
+        self.finished = False
         self._process = process
         self._watcher = watcher
         self._remarks: list[Remark] = []
         if isinstance(process, DecisionProcess):
             process.heed(self._remarks.append)
 
-    @property
-    def needs(self) -> ev.Settings:
-        """What a simulator must allow."""
-        return self._process.needs
-
-    @property
-    def finished(self) -> bool:
-        """Whether the simulation has ended."""
-        return self._process.finished
-
     def react(self, request: ev.Message) -> ev.Message:
         """Answer one request, and let it be watched."""
         process = self._process
         reply = process.react(request)
+        self.finished = process.finished
         known = process.cluster.outside if isinstance(process, DecisionProcess) else NOTHING_KNOWN
         remarks = list(self._remarks)
-        scene = Scene(request.now, process.ledger, request.events, reply.events, remarks, known)
         self._remarks.clear()
-        self._watcher(scene)
+        self._watcher(Scene(request.now, process.ledger, request.events, reply.events, remarks, known))
         return reply

@@ -86,9 +86,8 @@ def nodes_text(nodes: FreeNodes) -> str:
     for column, name in enumerate(machine.resources[PLACES + 1 :], PLACES + 1):
         share = free[:, column].sum() / max(1, machine.has[:, column].sum())
         words.append(f"{share:.0%} of {name} free")
-    words += [
-        f"{nodes.licences.free[name]:,} of {count:,} {name} free" for name, count in machine.licences.items()
-    ]
+    for name, count in machine.licences.items():
+        words.append(f"{nodes.licences.free[name]:,} of {count:,} {name} free")
     return "   ".join(words)
 
 
@@ -98,21 +97,13 @@ def asked_text(request: Request) -> str:
     >>> asked_text(Request(4, per_node=(("memory", 2097152),), features="a100", exclusive=True))
     '2G/node a100 alone'
     """
-    return " ".join(_asked(request))
-
-
-def _asked(request: Request) -> Iterator[str]:
+    words = []
     for amounts, of in ((request.per_task, "task"), (request.per_node, "node")):
         for name, count in amounts:
-            yield f"{count / 1024**2:.3g}G/{of}" if name == "memory" else f"{count} {name}/{of}"
-    for name, count in request.licences:
-        yield f"{count} {name}"
-    if request.features:
-        yield request.features
-    if request.partitions:
-        yield "|".join(request.partitions)
-    if request.exclusive:
-        yield "alone"
+            words.append(f"{count / 1024**2:.3g}G/{of}" if name == "memory" else f"{count} {name}/{of}")
+    words += [f"{count} {name}" for name, count in request.licences]
+    words += [request.features or "", "|".join(request.partitions), "alone" if request.exclusive else ""]
+    return " ".join(filter(None, words))
 
 
 def lacks(job: Job, nodes: FreeNodes) -> str:
@@ -131,14 +122,12 @@ def node_lines(nodes: FreeNodes, most: int) -> Iterator[str]:
         free = nodes.amounts[number]
         told = [f"{int(free[CORES])} of {node.cores} cores"]
         for name, count in node.resources.items():
-            told.append(_of(name, int(free[machine.column[name]]), count))
+            left = int(free[machine.column[name]])
+            if name == "memory":
+                told.append(f"{left / 1024**2:.3g} of {count / 1024**2:.3g} GB")
+            else:
+                told.append(f"{left} of {count} {name}")
         yield f"node {node.name}: {', '.join(told)} free"
-
-
-def _of(name: str, free: int, count: int) -> str:
-    if name == "memory":
-        return f"{free / 1024**2:.3g} of {count / 1024**2:.3g} GB"
-    return f"{free} of {count} {name}"
 
 
 #: So many jobs of a list are told one by one.
@@ -220,7 +209,7 @@ def _why_no_more(scene: Scene) -> Iterator[str]:
         return
     head = ledger.queue.head
     yield f"{waits(head, ledger, scene.now)}; it is first in the queue"
-    expected = _expected(head, ledger, scene.now)
+    expected = ledger.reservation(head, scene.now).shadow_time
     left = [job for job in islice(ledger.queue, 1, None) if ledger.free.fits(job)]
     for job in left[:3]:
         end = scene.now + job.walltime
@@ -241,21 +230,12 @@ def waits(job: Job, ledger: Ledger, now: float) -> str:
     on_nodes = "" if nodes is None else lacks(job, nodes)
     if lacking <= 0 and not on_nodes:
         return f"{needs}, which are free"
-    expected = _expected(job, ledger, now)
-    when = (
-        f"{expected:.10g}"
-        if now < expected < inf
-        else "any moment"
-        if expected <= now
-        else "nobody knows when"
-    )
+    expected = ledger.reservation(job, now).shadow_time
+    when = "nobody knows when" if expected == inf else f"{expected:.10g}"
+    if expected <= now:
+        when = "any moment"
     short = f"and waits for {on_nodes}" if on_nodes else f"{lacking} more than are free"
     return f"{needs}, {short}; expected by {when}"
-
-
-def _expected(job: Job, ledger: Ledger, now: float) -> float:
-    """When enough hosts will be free for a job, if running jobs end as expected."""
-    return ledger.reservation(job, now).shadow_time
 
 
 def queue_lines(ledger: Ledger, now: float) -> list[str]:
@@ -279,16 +259,13 @@ def kept_back(ledger: Ledger) -> Iterator[tuple[Job, str]]:
 
 def running_lines(ledger: Ledger, now: float) -> list[str]:
     """The jobs that run, by their expected ends."""
-    lines = [
-        f"      {running.job.id:<14} {hosts_text(len(running.hosts)):>12}  on {running.hosts}  "
-        f"since {duration(now - running.start)}, "
-        + (
-            "any end"
-            if running.expected_end == inf
-            else f"at most {duration(running.expected_end - now)} more"
-        )
-        for running in islice(ledger.running, MOST)
-    ]
+    lines = []
+    for running in islice(ledger.running, MOST):
+        left = running.expected_end - now
+        limit = "any end" if left == inf else f"at most {duration(left)} more"
+        where = f"{hosts_text(len(running.hosts)):>12}  on {running.hosts}"
+        since = f"since {duration(now - running.start)}"
+        lines.append(f"      {running.job.id:<14} {where}  {since}, {limit}")
     return _with_rest(lines, len(ledger.running), "nothing runs")
 
 

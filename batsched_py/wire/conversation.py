@@ -226,21 +226,20 @@ def replay_to_decision(
     equal = 0
     for exchange in conversation:
         said = answer(exchange.request)
-        turn = turns.get(exchange.line)
-        if turn is None:
+        if (turn := turns.get(exchange.line)) is None:
             continue
         replayed = codec.decode_reply(said)
         if turn.reply is None:
             continue
-        pairs = zip_longest(_decisions(turn.reply, dialect), _decisions(replayed, dialect))
-        for index, (theirs, ours) in enumerate(pairs):
+        replies = (_events(dialect.codec().encode_reply(reply)) for reply in (turn.reply, replayed))
+        for index, (theirs, ours) in enumerate(zip_longest(*replies)):
             if (path := differs(theirs, ours)) is not None:
                 place = f"decision {index} of the reply"
                 return Agreement(equal, _difference(turn.line + 1, turn.now, place, path, theirs, ours))
             equal += 1
-        now, our_now = turn.reply.now, replayed.now
-        if differs(now, our_now) is not None:
-            difference = Difference(turn.line + 1, turn.now, "`now` of the reply", str(now), str(our_now))
+        nows = turn.reply.now, replayed.now
+        if differs(*nows) is not None:
+            difference = Difference(turn.line + 1, turn.now, "`now` of the reply", *map(str, nows))
             return Agreement(equal, difference)
     return Agreement(equal)
 
@@ -369,11 +368,7 @@ def _happenings(message: Message, codec: Codec) -> list[Spelled]:
     return _events(codec.encode_request(Message(message.now, events)))
 
 
-def _decisions(message: Message, dialect: Dialect) -> list[Spelled]:
-    """The encoded events of a reply."""
-    return _events(dialect.codec().encode_reply(message))
-
-
 def _events(text: bytes) -> list[Spelled]:
+    """The events of an encoded message."""
     events: list[Spelled] = msgspec.json.decode(text.removesuffix(b"\0"))["events"]
     return events

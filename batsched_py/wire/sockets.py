@@ -6,7 +6,9 @@ Endpoints are written as ZeroMQ writes them, such as ``tcp://127.0.0.1:28000``.
 from __future__ import annotations
 
 import logging
+import os
 import re
+import resource
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -42,6 +44,9 @@ GRACE = 30.0
 #: that wait.
 _SLICE = 0.2
 
+#: How many files a process with a socket of ZeroMQ must be allowed to open; libzmq aborts it at its limit.
+_OPEN_FILES = 64
+
 _TCP = re.compile(r"tcp://(?P<host>.*):(?P<port>[^:\]]*)")
 _IPC = "ipc://"
 
@@ -60,6 +65,12 @@ class _End:
         self.timeout = timeout
 
     def _open(self, kind: int, endpoint: str) -> zmq.Socket[bytes]:
+        allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        if 0 <= allowed < _OPEN_FILES:
+            raise InputError(
+                f"{endpoint} cannot be used: a process may have only {allowed} files open here, and ZeroMQ "
+                f"needs some; allow more by `ulimit -n {_OPEN_FILES}`"
+            )
         self._context = zmq.Context()
         opened: zmq.Socket[bytes] = self._context.socket(kind)
         opened.linger = 0
@@ -79,7 +90,20 @@ class _End:
 
 
 class AskingEnd(_End):
-    """Connects to a decision process, as a simulator does. It may start before the other end."""
+    """Connects to a decision process, as a simulator does. It may start before the other end.
+
+    While it waits for a message, ``meanwhile`` is called with the seconds that it has waited so far, several
+    times a second; an error that it raises ends the wait.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        timeout: float | None = None,
+        meanwhile: Callable[[float], object] = lambda waited: None,
+    ) -> None:
+        super().__init__(endpoint, timeout)
+        self._meanwhile = meanwhile
 
     def __enter__(self) -> Self:
         _check_port(self.endpoint)
@@ -111,6 +135,7 @@ class AskingEnd(_End):
                     raise PeerVanished(
                         f"nothing came from the decision process at {self.endpoint} for {self.timeout:g} s"
                     ) from None
+                self._meanwhile(monotonic() - began)
             else:
                 return _body(self._socket, frame, "decision process")
 
@@ -151,12 +176,20 @@ class AnsweringEnd(_End):
         self._socket.linger = ceil(1000 * self.grace)
         self._socket.rcvhwm = _MOST_WAITING
         self._socket.heartbeat_ivl = self._socket.heartbeat_timeout = ceil(1000 * _HEARTBEAT)
-        self._watch()
+        # What is not heard yet of connections must have no limit: at one, libzmq itself would wait.
+        self._monitor: zmq.Socket[bytes] = self._context.socket(zmq.PAIR)
+        self._monitor.linger = self._monitor.rcvhwm = 0
+        self._socket.monitor("inproc://connections", zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
+        self._monitor.connect("inproc://connections")
+        before = os.umask(0o177) if _file_of(endpoint) is not None else None
         try:
             self._socket.bind(endpoint)
         except zmq.ZMQError as error:
             self._context.destroy()
             raise self._unusable(error) from None
+        finally:
+            if before is not None:
+                os.umask(before)
         self.endpoint = str(self._socket.get_string(zmq.LAST_ENDPOINT))
         if _is_open_to_the_network(self.endpoint):
             _log.warning(
@@ -170,13 +203,6 @@ class AnsweringEnd(_End):
         super().__exit__(*error)
         if (path := _file_of(self.endpoint)) is not None:
             path.unlink(missing_ok=True)
-
-    def _watch(self) -> None:
-        """Hear of connections. What is not heard yet must have no limit: at one, libzmq itself would wait."""
-        self._monitor: zmq.Socket[bytes] = self._context.socket(zmq.PAIR)
-        self._monitor.linger = self._monitor.rcvhwm = 0
-        self._socket.monitor("inproc://connections", zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
-        self._monitor.connect("inproc://connections")
 
     def receive(self, patiently: bool = False) -> bytes:
         """Wait for a request; patiently means without the limit."""
@@ -248,9 +274,8 @@ class AnsweringEnd(_End):
     def _turn_away(self, stranger: bytes, frame: zmq.Frame) -> None:
         assert self._refuse is not None
         if not self._has_refused:
-            _log.warning(
-                "a request of somebody else at %s is refused: one simulation at a time", self.endpoint
-            )
+            text = "a request of somebody else at %s is refused: one simulation at a time"
+            _log.warning(text, self.endpoint)
         self._has_refused = True
         try:
             said = _body(self._socket, frame, "stranger")
@@ -291,10 +316,8 @@ def _body(end: zmq.Socket[bytes], frame: zmq.Frame, peer: str) -> bytes:
     A frame knows whether more follow; asking the socket takes as long as all the rest.
     """
     if frame.more:
-        frames = 1 + _skip(end, frame)
-        raise ProtocolError(
-            f"a message of the {peer} came in {frames} frames; the protocol sends each in one"
-        )
+        came = f"a message of the {peer} came in {1 + _skip(end, frame)} frames"
+        raise ProtocolError(f"{came}; the protocol sends each in one")
     if len(frame) > LARGEST:
         raise ProtocolError(f"a message of the {peer} has {len(frame)} bytes; {LARGEST} are the most")
     return frame.bytes

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from batsched_py.errors import InputError, ProtocolError
+from batsched_py.output_files import writing_text
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, DIALECTS
 from batsched_py.protocol.jobs import Job
@@ -22,7 +23,7 @@ from batsched_py.protocol.requests import read_request
 from batsched_py.protocol.shown import shown
 from batsched_py.protocol.sizes import malleable_of
 from batsched_py.workload.dependencies import check_dependencies
-from batsched_py.workload.model import Workload
+from batsched_py.workload.model import CANCELLED_AFTER, Workload
 
 T = TypeVar("T")
 
@@ -57,7 +58,10 @@ def read_batsim_json(path: str | Path, name: str, dialect: Dialect | None = None
     check_dependencies(jobs, str(path))
     jobs.sort(key=lambda job: job.submission_time)
     profiles = _needed_profiles(jobs, content.profiles, dialect)
-    return Workload(name, jobs, profiles, content.nb_res, str(path), _finishes(path, jobs))
+    withdrawn = any(CANCELLED_AFTER in job.extra for job in jobs)
+    return Workload(
+        name, jobs, profiles, content.nb_res, str(path), _finishes(path, jobs), has_cancelled=withdrawn
+    )
 
 
 def _finishes(path: str | Path, jobs: list[Job]) -> list[float] | None:
@@ -194,7 +198,7 @@ def _write(
     jobs: Iterable[dict[str, Any]],
     profiles: Mapping[str, dict[str, Any]],
 ) -> None:
-    with Path(path).open("w", encoding="utf-8") as file:
+    with writing_text(path) as file:
         file.write("{")
         file.writelines(f"\n {_json(name)}:{_json(value)}," for name, value in about.items())
         file.write('\n "jobs":[')

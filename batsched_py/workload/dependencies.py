@@ -23,6 +23,7 @@ def check_dependencies(jobs: Iterable[Job], path: str) -> None:
     if not dependent:
         return
     tasks: dict[str, list[str]] = {}
+    limits: dict[str, int | None] = {}
     known = {job.id for job in jobs}
     waits: dict[str, Dependency] = {}
     for job in dependent.values():
@@ -33,10 +34,13 @@ def check_dependencies(jobs: Iterable[Job], path: str) -> None:
         if array is not None:
             if array.name in known:
                 raise InputError(f"{path}: job {job.id}: its array has the name of the job {array.name}")
+            if limits.setdefault(array.name, array.limit) != array.limit:
+                raise InputError(
+                    f"{path}: job {job.id}: other tasks of array {array.name} have another limit"
+                )
             tasks.setdefault(array.name, []).append(job.id)
         if dependency is not None:
             waits[job.id] = dependency
-    _check_limits(dependent.values(), path)
     targets: dict[str, list[list[str]]] = {}
     for job_id, dependency in waits.items():
         job = dependent[job_id]
@@ -50,15 +54,6 @@ def check_dependencies(jobs: Iterable[Job], path: str) -> None:
             elif name.startswith(f"{job.workload}!"):
                 raise InputError(f"{path}: job {job_id}: field `after`: {end}: there is no job {name}")
     _check_ends(waits, targets, path)
-
-
-def _check_limits(jobs: Iterable[Job], path: str) -> None:
-    """All tasks of an array have one limit."""
-    limits: dict[str, int | None] = {}
-    for job in jobs:
-        array = protocol.array_of(job)
-        if array is not None and limits.setdefault(array.name, array.limit) != array.limit:
-            raise InputError(f"{path}: job {job.id}: other tasks of array {array.name} have another limit")
 
 
 def _check_ends(waits: dict[str, Dependency], targets: dict[str, list[list[str]]], path: str) -> None:
@@ -98,11 +93,8 @@ def rewritten(text: str, rename: Callable[[str], str | None]) -> str:
     names = [rename(end.target) for end in dependency.ends]
     if dependency.any and None in names:
         return ""
-    parts = [
-        str(replace(end, target=name))
-        for end, name in zip(dependency.ends, names, strict=True)
-        if name is not None
-    ]
+    pairs = zip(dependency.ends, names, strict=True)
+    parts = [str(replace(end, target=name)) for end, name in pairs if name is not None]
     return ("?" if dependency.any else ",").join([*parts, *["singleton"] * dependency.singleton])
 
 
@@ -111,9 +103,8 @@ def with_names(jobs: Sequence[Job], new: Callable[[str], str | None], suffix: st
 
     Arrays of which one of these jobs is a task are among what they may wait for.
     """
-    arrays = {
-        protocol.read_array(job.extra[protocol.ARRAY]).name for job in jobs if job.extra.get(protocol.ARRAY)
-    }
+    texts = filter(None, (job.extra.get(protocol.ARRAY) for job in jobs))
+    arrays = {protocol.read_array(text).name for text in texts}
 
     def rename(target: str) -> str | None:
         return f"{target}{suffix}" if target in arrays else new(target)

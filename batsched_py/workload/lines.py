@@ -11,6 +11,8 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from math import inf
 from os.path import isdir, isfile
 from pathlib import Path
 from typing import Any, Final
@@ -49,41 +51,27 @@ def read_lines(path: Path, size: int = PIECE) -> Iterator[bytes]:
     """Pieces of a file of about this size, each of which ends with the end of a line."""
     try:
         with path.open("rb") as file:
-            compressed = file.read(2) == b"\x1f\x8b"
+            is_compressed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
-            if not compressed:
-                yield from _whole_lines(path, iter(lambda: file.read(size), b""))
-                return
-            limit = max(HARMLESS, HIGHEST_RATIO * os.fstat(file.fileno()).st_size)
-            with gzip.open(file) as unpacked:
-                pieces = iter(lambda: unpacked.read(size), b"")
-                yield from _whole_lines(path, _limited(path, pieces, limit))
+            limit = max(HARMLESS, HIGHEST_RATIO * os.fstat(file.fileno()).st_size) if is_compressed else inf
+            with gzip.open(file) if is_compressed else nullcontext(file) as unpacked:
+                rest, nb_bytes = b"", 0
+                while piece := unpacked.read(size):
+                    nb_bytes += len(piece)
+                    if nb_bytes > limit:
+                        raise _too_large(path, limit, "gunzip it first")
+                    end = piece.rfind(b"\n") + 1
+                    if end:
+                        yield rest + piece[:end]
+                        rest = b""
+                    rest += piece[end:]
+                    if len(rest) > LONGEST_LINE:
+                        what = f"a line of more than {LONGEST_LINE:,} bytes, as no log has"
+                        raise InputError(f"{path}: has {what}")
+                if rest:
+                    yield rest
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _limited(path: Path, pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
-    size = 0
-    for piece in pieces:
-        size += len(piece)
-        if size > limit:
-            raise _too_large(path, limit, "gunzip it first")
-        yield piece
-
-
-def _whole_lines(path: Path, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for piece in pieces:
-        end = piece.rfind(b"\n") + 1
-        if end:
-            yield rest + piece[:end]
-            rest = piece[end:]
-        else:
-            rest += piece
-        if len(rest) > LONGEST_LINE:
-            raise InputError(f"{path}: has a line of more than {LONGEST_LINE:,} bytes, as no log has")
-    if rest:
-        yield rest
 
 
 def bad_lines_text(faults: Mapping[int, str], count: int) -> str:
@@ -106,52 +94,42 @@ def read_parquet(path: Path, rows: int | None = None) -> Iterator[Any]:
     """The table in a file, if it is not much larger than the file; at most so many rows at a time.
 
     A few bytes can stand for millions of equal rows, or of equal texts. So each text is read once, and all
-    sizes are known before memory is taken.
+    sizes are known before memory is taken. Columns with several values in a row are left out.
     """
+    import pyarrow
+    from pyarrow import compute
     from pyarrow.parquet import ParquetFile
 
     limit = max(HARMLESS, HIGHEST_RATIO * path.stat().st_size)
-    schema = ParquetFile(path).schema_arrow
-    texts = [field.name for field in schema if _is_text(path, field)]
+    whole = ParquetFile(path).schema_arrow
+    schema = pyarrow.schema(
+        [each for each in whole if not pyarrow.types.is_nested(each.type)], whole.metadata
+    )
+    texts = [field.name for field in schema if _is_text(field)]
     with ParquetFile(path, read_dictionary=texts) as file:
         _check_size(path, _BYTES * file.metadata.num_rows * max(1, len(schema)), limit)
+        if rows is None:
+            tables = iter([file.read(schema.names)])
+        else:
+            batches = file.iter_batches(rows, columns=schema.names)
+            tables = (pyarrow.Table.from_batches([batch]) for batch in batches)
         length = 0
-        for table in _tables(file, rows):
-            length += sum(_length_of_texts(table[name]) for name in texts)
+        for table in tables:
+            for chunk in (chunk for name in texts for chunk in table[name].chunks):
+                each = compute.binary_length(chunk.dictionary)  # as each text is kept once
+                length += compute.sum(each.take(chunk.indices)).as_py() or 0
             _check_size(path, length, limit)
             yield table.cast(schema)
 
 
-def _tables(file: Any, rows: int | None) -> Iterator[Any]:
-    if rows is None:
-        yield file.read()
-        return
-    from pyarrow import Table
-
-    for batch in file.iter_batches(rows):
-        yield Table.from_batches([batch])
-
-
-def _is_text(path: Path, field: Any) -> bool:
+def _is_text(field: Any) -> bool:
     from pyarrow import types
 
     kind = field.type.value_type if types.is_dictionary(field.type) else field.type
-    if types.is_nested(kind):
-        raise InputError(f"{path}: column {field.name!r} has several values in a row; leave it out")
     return bool(
         types.is_string(kind) or types.is_large_string(kind)
         or types.is_binary(kind) or types.is_large_binary(kind)
     )  # fmt: skip
-
-
-def _length_of_texts(column: Any) -> int:
-    """How many bytes all texts of a column have, of which each is kept once."""
-    from pyarrow import compute
-
-    return sum(
-        compute.sum(compute.binary_length(chunk.dictionary).take(chunk.indices)).as_py() or 0
-        for chunk in column.chunks
-    )
 
 
 def _check_size(path: Path, size: int, limit: int) -> None:
@@ -159,7 +137,7 @@ def _check_size(path: Path, size: int, limit: int) -> None:
         raise _too_large(path, limit, "write it as CSV")
 
 
-def _too_large(path: Path, limit: int, advice: str) -> InputError:
+def _too_large(path: Path, limit: float, advice: str) -> InputError:
     return InputError(
         f"{path}: unpacks to more than {limit:,} bytes, which is more than {HIGHEST_RATIO} times its size; "
         f"if it is a log nevertheless, {advice}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -27,12 +27,23 @@ if TYPE_CHECKING:
 else:
     Places = Any
 
+#: A name with more digits is no number of a job.
+_MOST_DIGITS = 18
+
 #: How many jobs are made at a time when all of them are visited.
 BATCH = 1024
 
 
 class Jobs(Sequence[Job]):
     """The jobs of a workload, in any order; submission times and users are known without making the jobs."""
+
+    tie: Callable[[Job], Any] = attrgetter("id")
+    """What jobs of one instant are ordered by."""
+
+    @property
+    def has_usual_ties(self) -> bool:
+        """Whether that is what Batsim orders them by."""
+        return self.tie is Jobs.tie
 
     @property
     @abstractmethod
@@ -88,7 +99,10 @@ class Jobs(Sequence[Job]):
         return np.argsort(times, kind="stable") if (times[1:] < times[:-1]).any() else None
 
     def in_submission_order(self) -> Iterator[Job]:
-        """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids."""
+        """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids.
+
+        Another order of those of one instant may be asked for (``tie``).
+        """
         import numpy as np
 
         order = self.by_time()
@@ -98,7 +112,7 @@ class Jobs(Sequence[Job]):
             last = times[min(start + BATCH, len(times)) - 1]
             stop = int(np.searchsorted(times, last, side="right"))
             batch = self.take(np.arange(start, stop) if order is None else order[start:stop])
-            batch.sort(key=attrgetter("id"))
+            batch.sort(key=self.tie)
             batch.sort(key=attrgetter("submission_time"))
             yield from batch
             start = stop
@@ -182,8 +196,8 @@ class ListedJobs(Jobs):
         return sum(job.size > hosts for job in self._jobs)
 
     def in_submission_order(self) -> Iterator[Job]:
-        """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids."""
-        jobs = sorted(self._jobs, key=attrgetter("id"))
+        """The jobs in the order of their submissions."""
+        jobs = sorted(self._jobs, key=self.tie)
         jobs.sort(key=attrgetter("submission_time"))
         return iter(jobs)
 
@@ -196,14 +210,34 @@ class ListedJobs(Jobs):
         return {job.id: job for job in self._jobs}
 
 
+def number_of(job: Job) -> tuple[int, str]:
+    """What jobs are ordered by if their numbers count; names that are no numbers come last, by their letters.
+
+    >>> from batsched_py.protocol.jobs import Job
+    >>> sorted(["w0!10", "w0!x", "w0!9"], key=lambda id: number_of(Job(id, 0.0, 1, 1.0, "")))
+    ['w0!9', 'w0!10', 'w0!x']
+    """
+    is_number = job.name.isdecimal() and len(job.name) <= _MOST_DIGITS
+    return (int(job.name), "") if is_number else (10**_MOST_DIGITS, job.id)
+
+
 def as_jobs(jobs: Sequence[Job]) -> Jobs:
     """The jobs as :class:`Jobs`, which answers questions about all of them at once."""
     return jobs if isinstance(jobs, Jobs) else ListedJobs(jobs)
 
 
 #: How the walltimes of jobs are made of a log: as requested, but never less than the run time; the larger one
-#: of the requested time and a multiple of the run time; or as requested alone.
-WalltimeRule = Literal["at-least-run-time", "max", "requested"]
+#: of the requested time and a multiple of the run time; as requested alone; as requested, and a job that
+#: is late runs to its end all the same; or as the first, and jobs that requested nothing get round estimates.
+WalltimeRule = Literal["at-least-run-time", "max", "requested", "estimate", "modelled"]
+
+#: What the size of a job of a log is: what it was allocated, or what it requested; the other one where the
+#: log does not say.
+ProcessorsRule = Literal["allocated", "requested"]
+
+#: In which order jobs of one instant are submitted: by the letters of their names, as Batsim does (10 before
+#: 9), or by their numbers.
+TiesRule = Literal["names", "numbers"]
 
 #: What becomes of the jobs of a log that were cancelled while they waited: they are left out, or they are
 #: submitted and withdrawn after the time for which they had waited.
@@ -232,3 +266,15 @@ class Workload(Struct):
     """When each job had finished on the machine it was recorded on, where that is known."""
     has_cancelled: bool = False
     """Whether the ``extra`` of some jobs says that they were cancelled while they waited."""
+    late_jobs_stay: bool = False
+    """Whether a walltime is an estimate only, and a job that is late runs to its end."""
+    nb_unrequested: int = 0
+    """How many jobs of a log requested no time."""
+    nb_raised: int = 0
+    """How many requested less than the walltime that they have."""
+    measured: tuple[int, int] | None = None
+    """From which to before which job an agent's episode is measured; the others surround it."""
+    nb_partitions: int = 0
+    """How many partitions the machine of a log had, where its header tells."""
+    nb_equal: int = 0
+    """How many requested exactly their run time, as far as the reader looks at that."""

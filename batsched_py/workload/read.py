@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from batsched_py.blame import naming
 from batsched_py.errors import InputError
 from batsched_py.workload.lines import check_is_file
-from batsched_py.workload.model import CancelledRule, PrecedingRule, WalltimeRule, Workload
-from batsched_py.workload.swf.conventions import run_time_factor
+from batsched_py.workload.model import CancelledRule, PrecedingRule, ProcessorsRule, WalltimeRule, Workload
 
 if TYPE_CHECKING:
     from batsched_py.workload.requests import NodeWords
@@ -27,6 +26,7 @@ def read_workload(
     preceding: PrecedingRule = "ignore",
     attributes: Sequence[str] = (),
     kind: str | None = None,
+    processors: ProcessorsRule = "allocated",
 ) -> Workload:
     """Read an SWF log (``.swf``, ``.swf.gz``), a Batsim workload (``.json``) or a log of another known kind.
 
@@ -35,23 +35,27 @@ def read_workload(
     itself, and knows nothing of cancelled ones. The same goes for preceding jobs.
     The ``kind`` of a log is told by its name, unless it is given. ``options`` are those of its kind, if it
     has any. With the ``words`` of a machine of nodes, jobs of logs get requests. They get further
-    ``attributes`` from columns; those of a Batsim workload have all of its fields anyway.
+    ``attributes`` from columns; those of a Batsim workload have all of its fields anyway. The rule for
+    ``processors`` says how large jobs of logs are.
     """
     path = check_is_file(path)
     ending = path.name.lower()
+    rule = walltime_factor, walltime, cancelled
     as_whole = words is not None or preceding != "ignore" or bool(attributes)
     by_name = kind is None and not options
     if by_name and ending.endswith((".swf", ".swf.gz")) and not as_whole:
         from batsched_py.workload.swf.quick_reader import read_quickly
 
-        if cancelled == "leave-out":
+        if cancelled == "leave-out" and processors == "allocated" and walltime != "modelled":
             workload = read_quickly(path, name, walltime_factor, walltime)
             if workload is not None:
                 return workload
+        from batsched_py.workload.sources import has_more_fields
         from batsched_py.workload.swf.workload import read_swf_workload  # which needs numpy
 
-        return read_swf_workload(path, name, walltime_factor, walltime, cancelled)
-    if kind == "batsim" or (by_name and ending.endswith(".json")):
+        if not has_more_fields(path):
+            return read_swf_workload(path, name, *rule, processors)
+    if kind == "batsim" or (by_name and ending.endswith(".json") and not ending.endswith(".philly.json")):
         from batsched_py.workload.batsim_json import read_batsim_json
 
         if attributes:
@@ -65,10 +69,9 @@ def read_workload(
 
     source = source_of(path, kind, options)
     if not as_whole and isinstance(source, ReadsPieces):
-        jobs = JobColumns(run_time_factor(walltime, walltime_factor), cancelled)
-        workload = read_in_pieces(source, path, name, jobs)
+        workload = read_in_pieces(source, path, name, JobColumns(*rule, processors))
         if workload is not None:
             return workload
     with naming(f"kind of log {kind!r}"):
         log = source.read(path)
-    return swf_to_workload(log, name, walltime_factor, walltime, cancelled, words, preceding, attributes)
+    return swf_to_workload(log, name, *rule, words, preceding, attributes, processors)

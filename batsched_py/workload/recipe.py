@@ -20,11 +20,12 @@ from msgspec import Struct
 from batsched_py.blame import naming
 from batsched_py.errors import InputError
 from batsched_py.input_files import read_input
+from batsched_py.output_files import write_file
 from batsched_py.protocol.shown import shown
 from batsched_py.settings import pairs_in
 from batsched_py.trust import distrusting
 from batsched_py.workload.changes import change_log
-from batsched_py.workload.models import MODELS, LearningModel, Model, Progress
+from batsched_py.workload.models import MODELS, LearningModel, Progress
 from batsched_py.workload.sources import read_log
 from batsched_py.workload.swf.log import SwfLog
 
@@ -52,10 +53,7 @@ def save_model(path: str | Path, model: LearningModel) -> None:
     }
     parameters = msgspec.Raw(msgspec.json.encode(model.parameters))
     content = msgspec.json.encode(_File(FORMAT, VERSION, model.name, options, parameters))
-    try:
-        Path(path).write_bytes(content + b"\n")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    write_file(path, content + b"\n")
 
 
 def load_model(path: str | Path, options: dict[str, str] | None = None) -> LearningModel:
@@ -121,34 +119,22 @@ def _generated(recipe: dict[str, Any], folder: Path, progress: Progress | None) 
         raise InputError(f"model {name!r}: say how many jobs it shall generate, as in jobs = 10000")
     like, fitted = recipe.pop("like", None), recipe.pop("fitted", None)
     with naming(f"model {name!r}"):
-        log = _model(name, recipe, folder, like, fitted, progress).generate(jobs, seed)
+        model = MODELS.create(name, recipe)
+        if isinstance(model, LearningModel):
+            if (like is None) == (fitted is None):
+                raise InputError(
+                    f"model {name!r} learns from a log: give either like = LOG or fitted = FILE; "
+                    "on the command line, give --like LOG or --model FILE"
+                )
+            if fitted is None:
+                log = like if isinstance(like, SwfLog) else read_log(folder / str(like))
+                model = model.fit(log, progress)
+            elif (model := load_model(folder / fitted, recipe)).name != name:
+                raise InputError(f"{fitted}: this is a model {model.name}, not {name}")
+        elif like is not None or fitted:
+            needless = "fitted" if like is None else "like"
+            raise InputError(f"model {name!r} learns from no log; leave out {needless}")
+        log = model.generate(jobs, seed)
     if not isinstance(log, SwfLog):
         raise InputError(f"model {name!r} gives back {shown(log)}, and not a log")
     return log
-
-
-def _model(
-    name: str,
-    options: dict[str, Any],
-    folder: Path,
-    like: str | SwfLog | None,
-    fitted: str | None,
-    progress: Progress | None,
-) -> Model:
-    model = MODELS.create(name, options)
-    if not isinstance(model, LearningModel):
-        if like is not None or fitted:
-            needless = "fitted" if like is None else "like"
-            raise InputError(f"model {name!r} learns from no log; leave out {needless}")
-        return model
-    if (like is None) == (fitted is None):
-        raise InputError(
-            f"model {name!r} learns from a log: give either like = LOG or fitted = FILE; "
-            "on the command line, give --like LOG or --model FILE"
-        )
-    if fitted:
-        found = load_model(folder / fitted, options)
-        if found.name != name:
-            raise InputError(f"{fitted}: this is a model {found.name}, not {name}")
-        return found
-    return model.fit(like if isinstance(like, SwfLog) else read_log(folder / str(like)), progress)

@@ -21,7 +21,8 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter, defaultdict
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -31,8 +32,10 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.protocol.requests import MOST, parse_features, read_request
 from batsched_py.protocol.shown import shown_name
-from batsched_py.workload.sources.accounting import names_of
-from batsched_py.workload.swf.log import SwfLog
+
+if TYPE_CHECKING:
+    from batsched_py.workload.model import ProcessorsRule
+    from batsched_py.workload.swf.log import SwfLog
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +55,8 @@ class NodeWords(Struct, frozen=True):
     resources: frozenset[str] = frozenset()
     partitions: frozenset[str] = frozenset()
     features: frozenset[str] = frozenset()
+    as_accasim: bool = False
+    """Whether memory is asked for as in AccaSim: by all jobs of a log, or by none if its first does not."""
 
 
 class _Asked(Struct, frozen=True):
@@ -71,12 +76,17 @@ class _Asked(Struct, frozen=True):
     exclusive: int
 
 
-def requests_of(log: SwfLog, words: NodeWords) -> tuple[NDArray[np.int64], list[dict[str, Any]]]:
+def requests_of(
+    log: SwfLog, words: NodeWords, processors: ProcessorsRule = "allocated"
+) -> tuple[NDArray[np.int64], list[dict[str, Any]]]:
     """The requests that jobs of a log make, each once, and for each job the place of its own among them."""
+    if words.as_accasim and max(log.requested_memory[0], log.used_memory[0]) < 0:
+        log = replace(log, requested_memory=np.full(len(log), -1.0))
+        _log.warning("%s: as in AccaSim, no job asks for memory, because the first one does not", log.path)
     maker = _Maker(words, "request" in log.more)
     places: dict[_Asked, int] = {}
     codes = np.empty(len(log), np.int64)
-    for row, values in enumerate(zip(*_columns(log), strict=True)):
+    for row, values in enumerate(zip(*_columns(log, processors), strict=True)):
         codes[row] = places.setdefault(_Asked(*values), len(places))
     requests = []
     for asked, count in zip(places, np.bincount(codes, minlength=len(places)).tolist(), strict=True):
@@ -96,10 +106,13 @@ def requests_of(log: SwfLog, words: NodeWords) -> tuple[NDArray[np.int64], list[
     return codes, requests
 
 
-def _columns(log: SwfLog) -> list[list[Any]]:
+def _columns(log: SwfLog, processors: ProcessorsRule) -> list[list[Any]]:
     """The columns of which :class:`_Asked` is made."""
-    size = log.processors
-    requested, memory = log.requested_processors, log.requested_memory
+    from batsched_py.workload.sources.accounting import names_of
+
+    size, requested, memory = log.processors, log.requested_processors, log.requested_memory
+    if processors == "requested":
+        size = np.where(requested > 0, requested, size)
     shared = (size > requested) & (requested > 0)
     memory = np.where(shared, memory * requested / np.maximum(size, 1), memory)
     columns = [
@@ -126,7 +139,10 @@ class _Maker:
         """What the machine does not have, by kind and name: how many jobs would have asked for it."""
 
     def request(self, asked: _Asked, jobs: int) -> dict[str, Any]:
-        """The field ``request`` of so many jobs."""
+        """The field ``request`` of so many jobs.
+
+        As many GPUs are on each node as the job had, if they were as many; else its tasks share them.
+        """
         if self._written:
             try:
                 return msgspec.json.decode(asked.request or "{}", type=dict[str, Any])
@@ -143,7 +159,10 @@ class _Maker:
             made["per_core"] = {"memory": f"{min(asked.memory, MOST // asked.size)} kB"}
         if asked.gpus and self._has("gpu", self._words.resources, "GPUs", jobs):
             made.pop("nodes", None)
-            made |= _gpus(asked, tasks)
+            if 0 < asked.nodes <= tasks and asked.gpus % asked.nodes == 0:
+                made |= {"nodes": asked.nodes, "per_node": {"gpu": asked.gpus // asked.nodes}}
+            else:
+                made["per_job"] = {"gpu": asked.gpus}
         if asked.exclusive:
             made["exclusive"] = True
         return made | self._features(asked.features, jobs) | self._partitions(asked, jobs)
@@ -175,13 +194,6 @@ class _Maker:
         if word not in words:
             self.unknown[what][name] += jobs
         return word in words
-
-
-def _gpus(asked: _Asked, tasks: int) -> dict[str, Any]:
-    """As many GPUs on each node as the job had, if they were as many; else shared out among its tasks."""
-    if 0 < asked.nodes <= tasks and asked.gpus % asked.nodes == 0:
-        return {"nodes": asked.nodes, "per_node": {"gpu": asked.gpus // asked.nodes}}
-    return {"per_job": {"gpu": asked.gpus}}
 
 
 def _text(value: Any) -> str:

@@ -9,25 +9,21 @@ which happens from ``stop[i]`` on, the smallest ``first`` of all that depend on 
 transitive reduction are the edges from *i* to ``first[i] ... stop[i] - 1``: two numbers a session,
 found by one sort, however many edges they represent.
 
-Graphs are written as files, one JSON file per user, described in ``docs/session-format.md``, and GraphML.
+Graphs are written to files and read again in ``session_files.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from batsched_py.protocol.dialects import BATSIM4
 from batsched_py.workload.columns import Numbers
-from batsched_py.workload.model import Workload
-from batsched_py.workload.sessions import Session, SessionRule, Sessions
+from batsched_py.workload.sessions import Session, Sessions
 
 if TYPE_CHECKING:
     import networkx
@@ -70,10 +66,9 @@ class SessionGraph:
     @property
     def nb_jobs(self) -> Numbers:
         """For each session, how many jobs it has."""
-        sessions = self.sessions
-        return (
-            sessions.nb_jobs if isinstance(sessions, Sessions) else np.array([len(s.jobs) for s in sessions])
-        )
+        if isinstance(self.sessions, Sessions):
+            return self.sessions.nb_jobs
+        return np.array([len(session.jobs) for session in self.sessions])
 
     def _earliest_dependent(self) -> Indices:
         """For each index, the first session that depends on some session from that index on."""
@@ -114,12 +109,17 @@ class SessionGraph:
         begun, over = (np.bincount(edge, minlength=count + 1) for edge in (self._first, self._stop))
         return np.cumsum(begun - over)[:count]
 
-    @property
-    def successor_bounds(self) -> tuple[Indices, Indices]:
-        """For each session, the first one that depends on it, and the one behind the last."""
-        return self._first, self._stop
+    def following(self, index: int) -> Iterator[tuple[int, float]]:
+        """The sessions that depend on a session, and how long the user thought before each of them."""
+        finish = self.finishes.item(index)
+        for successor in self.successors(index):
+            yield successor, self._start_of(successor) - finish
 
-    def successors(self, index: int) -> range:
+    def _start_of(self, index: int) -> float:
+        sessions = self.sessions
+        return sessions.start_of(index) if isinstance(sessions, Sessions) else sessions[index].start
+
+    def successors(self, index: int) -> Sequence[int]:
         """The sessions that depend on a session."""
         return range(self._first.item(index), self._stop.item(index))
 
@@ -130,7 +130,12 @@ class SessionGraph:
 
     def think_time(self, before: int, after: int) -> float:
         """How long the user thought between the finish of one session and the start of another."""
-        return self.sessions[after].start - self.sessions[before].finish
+        return self._start_of(after) - float(self.finishes.item(before))
+
+    def think_times_before(self, index: int) -> list[float]:
+        """How long the user thought after each of :meth:`predecessors` of a session."""
+        thought: list[float] = (self._start_of(index) - self.finishes[self.predecessors(index)]).tolist()
+        return thought
 
     def edges(self) -> tuple[Indices, Indices]:
         """The two ends of every edge, sorted."""
@@ -213,74 +218,3 @@ def session_statistics(graphs: Collection[SessionGraph]) -> SessionStatistics:
         think_times_below_1h=float((think_times < HOUR).mean()) if some else None,
         think_times_below_10h=float((think_times < 10 * HOUR).mean()) if some else None,
     )
-
-
-FORMAT_VERSION = 1
-
-_GRAPHML_HEAD = """\
-<?xml version="1.0" encoding="UTF-8"?>
-<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
-<key id="start" for="node" attr.name="start" attr.type="double"/>
-<key id="finish" for="node" attr.name="finish" attr.type="double"/>
-<key id="jobs" for="node" attr.name="jobs" attr.type="int"/>
-<key id="think_time" for="edge" attr.name="think_time" attr.type="double"/>
-"""
-
-
-def write_session_json(
-    path: Path, user: str, graph: SessionGraph, workload: Workload, delimiter: SessionRule
-) -> None:
-    """Write the sessions of a user with their jobs, those jobs' profiles, and what depends on what.
-
-    Sessions are written one by one, a line each: a graph may have millions of edges.
-    """
-    jobs = [job for session in graph.sessions for job in session.jobs]
-    head = {
-        "format": "batsched-py sessions",
-        "version": FORMAT_VERSION,
-        "user": user,
-        "delimiter": str(delimiter),
-        "edges": "reduced" if graph.reduced else "all",
-        "nb_res": workload.nb_hosts,
-        "profiles": {job.profile: BATSIM4.spell_profile(workload.profiles[job.profile]) for job in jobs},
-    }
-    with path.open("wb") as file:
-        file.write(msgspec.json.encode(head)[:-1] + b',"sessions":[')
-        for index in range(len(graph.sessions)):
-            file.write(b",\n" if index else b"\n")
-            file.write(msgspec.json.encode(_session_fields(graph, index)))
-        file.write(b"\n]}\n")
-
-
-def _session_fields(graph: SessionGraph, index: int) -> dict[str, Any]:
-    session = graph.sessions[index]
-    predecessors = graph.predecessors(index)
-    return {
-        "id": index,
-        "start": session.start,
-        "finish": session.finish,
-        "predecessors": predecessors.tolist(),
-        "think_times": (session.start - graph.finishes[predecessors]).tolist(),
-        "jobs": [BATSIM4.spell_job(job) | {"id": job.name} for job in session.jobs],
-    }
-
-
-def write_session_graphml(path: Path, user: str, graph: SessionGraph) -> None:
-    """Write the graph of a user as GraphML, with the attributes of :meth:`SessionGraph.to_networkx`."""
-    from xml.sax.saxutils import quoteattr  # which imports much, for the network
-
-    before, after = (ends.tolist() for ends in graph.edges())
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(_GRAPHML_HEAD)
-        file.write(f'<graph id={quoteattr(user)} edgedefault="directed">\n')
-        for index, session in enumerate(graph.sessions):
-            data = {"start": session.start, "finish": session.finish, "jobs": len(session.jobs)}
-            file.write(f'<node id="{index}">{"".join(map(_data, data, data.values()))}</node>\n')
-        for source, target, think_time in zip(before, after, graph.think_times().tolist(), strict=True):
-            data_of_edge = _data("think_time", think_time)
-            file.write(f'<edge source="{source}" target="{target}">{data_of_edge}</edge>\n')
-        file.write("</graph>\n</graphml>\n")
-
-
-def _data(key: str, value: float) -> str:
-    return f'<data key="{key}">{value!r}</data>'

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 from msgspec import Struct
@@ -28,13 +29,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from batsched_py.workload.columns import Numbers
+    from batsched_py.workload.session_graph import SessionGraph
 
     Times = Numbers | array[float]
 
 Rule = Literal["arrival", "last", "max"]
 
 
-class SessionRule(ABC):
+class SessionCutter(ABC):
+    """What cuts the jobs of a user into sessions: a rule, or files that say which job is in which."""
+
+    @abstractmethod
+    def cut(self, jobs: Jobs, places: Places, finishes: Callable[[Places], Times]) -> Sessions:
+        """The sessions of the user whose jobs are in these places; ``finishes`` tells when they ended."""
+
+    def __str__(self) -> str:
+        return str(getattr(self, "name", type(self).__name__))
+
+
+class SessionRule(SessionCutter):
     """Where one session of a user ends and the next begins."""
 
     @abstractmethod
@@ -44,8 +57,9 @@ class SessionRule(ABC):
         The jobs are in submission order, with the times when they were submitted and when they had finished.
         """
 
-    def __str__(self) -> str:
-        return str(getattr(self, "name", type(self).__name__))
+    def cut(self, jobs: Jobs, places: Places, finishes: Callable[[Places], Times]) -> Sessions:
+        """Sessions that end where the next one opens."""
+        return Sessions(jobs, places, finishes, self)
 
 
 #: Rules that are named, and not written as ``RULE:MINUTES``.
@@ -57,14 +71,18 @@ SESSION_RULES = Registry[SessionRule](
 )
 
 
-def session_rule(text: str) -> SessionRule:
-    """The rule that is written as ``RULE:MINUTES``, or the class of others that has this name.
+def session_rule(text: str) -> SessionCutter:
+    """The rule that is written as ``RULE:MINUTES``, the class of others that has this name, or session files.
 
     >>> session_rule("arrival:60")
     Delimiter(rule='arrival', minutes=60.0)
     """
     if ".py:" in text or (":" not in text and text in SESSION_RULES.all()):
         return SESSION_RULES.create(text, {})
+    if text.endswith(".json") or Path(text).is_dir():
+        from batsched_py.workload.session_files import SessionFiles
+
+        return SessionFiles(Path(text))
     return Delimiter.parse(text)
 
 
@@ -94,7 +112,7 @@ class Delimiter(SessionRule):
                 return cls(rule, minutes)
         raise InputError(
             f"session delimiter {text!r}: write arrival:MINUTES, last:MINUTES or max:MINUTES, like "
-            "arrival:60, or give path/to/file.py:ClassName"
+            "arrival:60, or give path/to/file.py:ClassName, or session files that are there"
         )
 
     @property
@@ -163,6 +181,12 @@ class Sessions(Sequence[Session]):
             return [self[i] for i in range(*index.indices(len(self)))]
         return Session(self.jobs_of(index), self.start_of(index), float(self.finishes.item(index)))
 
+    def graph(self, reduced: bool) -> SessionGraph:
+        """Which session depends on which; ``reduced`` leaves out the edges that others imply."""
+        from batsched_py.workload.session_graph import SessionGraph
+
+        return SessionGraph(self, reduced)
+
     def jobs_of(self, index: int) -> Sequence[Job]:
         """The jobs of a session."""
         first = self._first_jobs.item(index)
@@ -177,24 +201,10 @@ class Sessions(Sequence[Session]):
         """When the first session starts; known before sessions are cut."""
         return self.jobs[0].submission_time
 
-    @property
-    def submissions(self) -> Times:
-        """For each job, when it was submitted."""
-        return self._every_job.submissions_of(self._places)
-
-    @property
-    def job_finishes(self) -> Times:
-        """For each job, when it had finished."""
-        return self._finishes_of(self._places)
-
     @cached_property
     def nb_jobs(self) -> Numbers:
         """For each session, how many jobs it has."""
-        import numpy as np
-
-        from batsched_py.workload.columns import narrow
-
-        return narrow(np.diff(self._first_jobs, append=len(self._places)))
+        return self._cut[1]
 
     @property
     def starts(self) -> Numbers:
@@ -206,20 +216,22 @@ class Sessions(Sequence[Session]):
     @cached_property
     def finishes(self) -> Numbers:
         """For each session, when the last of its jobs to finish had finished."""
-        import numpy as np
-
-        from batsched_py.workload.columns import narrow
-
-        finishes = np.asarray(self.job_finishes)
-        return narrow(np.maximum.reduceat(finishes, self._first_jobs)) if len(finishes) else finishes
+        return self._cut[2]
 
     @cached_property
     def _first_jobs(self) -> NDArray[Any]:
         """For each session, the place of its first job among those of the user."""
+        return self._cut[0]
+
+    @cached_property
+    def _cut(self) -> tuple[NDArray[Any], Numbers, Numbers]:
+        """The three columns above; the rule is asked once."""
         import numpy as np
 
-        submissions = np.asarray(self.submissions, dtype=np.float64)
-        finishes = np.asarray(self.job_finishes)
+        from batsched_py.workload.columns import narrow
+
+        submissions = np.asarray(self._every_job.submissions_of(self._places), dtype=np.float64)
+        finishes = np.asarray(self._finishes_of(self._places))
         with naming(f"session rule {str(self.rule)!r}"):
             opens = np.asarray(self.rule.opens(submissions, finishes), dtype=bool)
         if opens.shape != (max(len(submissions) - 1, 0),):
@@ -227,11 +239,14 @@ class Sessions(Sequence[Session]):
                 f"session rule {str(self.rule)!r} gives {opens.size} values for {len(submissions)} jobs; it "
                 "must give one for each but the first"
             )
-        first = np.flatnonzero(opens).astype(np.int32) + np.int32(1)
-        return np.concatenate([np.zeros(min(len(submissions), 1), dtype=np.int32), first])
+        later = np.flatnonzero(opens).astype(np.int32) + np.int32(1)
+        first = np.concatenate([np.zeros(min(len(submissions), 1), dtype=np.int32), later])
+        if len(finishes):
+            finishes = narrow(np.maximum.reduceat(finishes, first))
+        return first, narrow(np.diff(first, append=len(self._places))), finishes
 
 
-def cut_sessions(jobs: Sequence[Job], finishes: Iterable[float], rule: SessionRule) -> Sessions:
+def cut_sessions(jobs: Sequence[Job], finishes: Iterable[float], rule: SessionCutter) -> Sessions:
     """Cut the jobs of one user, in submission order, into sessions.
 
     ``finishes`` are the recorded finish times of the jobs, in the same order; none is before the submission.
@@ -239,10 +254,10 @@ def cut_sessions(jobs: Sequence[Job], finishes: Iterable[float], rule: SessionRu
     recorded = array("d", finishes)
     if len(recorded) != len(jobs):
         raise ValueError(f"{len(jobs)} jobs and {len(recorded)} finishes")
-    return Sessions(as_jobs(jobs), array("i", range(len(jobs))), _finishes_in(recorded), rule)
+    return rule.cut(as_jobs(jobs), array("i", range(len(jobs))), _finishes_in(recorded))
 
 
-def cut_workload(workload: Workload, rule: SessionRule) -> dict[str, Sessions]:
+def cut_workload(workload: Workload, rule: SessionCutter) -> dict[str, Sessions]:
     """Cut the jobs of every user into sessions.
 
     Users come in the order of their names, short ones first: that of their numbers, where they are numbers.
@@ -258,8 +273,7 @@ def cut_workload(workload: Workload, rule: SessionRule) -> dict[str, Sessions]:
     named = {user: submitted for user, submitted in places.items() if user is not None}
     take = _finishes_in(workload.finishes)
     return {
-        user: Sessions(jobs, named[user], take, rule)
-        for user in sorted(named, key=lambda name: (len(name), name))
+        user: rule.cut(jobs, named[user], take) for user in sorted(named, key=lambda name: (len(name), name))
     }
 
 

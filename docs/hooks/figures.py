@@ -73,7 +73,7 @@ def _draw_all(folder: Path) -> Iterator[tuple[str, bytes]]:
             others = [] if name in ("gantt", "power", "graphs") else [half]
             figure = getattr(full.plot, name.replace("-", "_"))(*others, recorded=log)
         else:
-            figure = draw(name, _table())
+            figure = draw(name, _balance() if name == "equilibrium" else _table())
         yield name, _svg(figure, folder)
     yield "model-feedback", _svg(rigid.plot.cumulative(half, recorded=log), folder)
     few = log.first(jobs=14)
@@ -128,6 +128,20 @@ def _table() -> pd.DataFrame:
                 metrics = bp.simulate(changed, scheduler, hosts=64, progress=False).metrics
                 axes = {"log": "sample", "load": load, "scheduler": scheduler, "seed": seed}
                 rows.append(axes | metrics)
+    return pd.DataFrame(rows)
+
+
+def _balance() -> pd.DataFrame:
+    """A machine at several loads with users who do not react, and users who do on several machines."""
+    log = bp.read_log(ROOT / "workloads" / "sample.swf").first(jobs=600)
+    settings = [(load, 48, None) for load in (0.6, 0.8, 1.0, 1.2)]
+    settings += [(1.0, hosts, "think-time") for hosts in (24, 32, 48, 64)]
+    rows = []
+    for load, hosts, users in settings:
+        reacting = {} if users is None else {"users": users, "sessions": "arrival:60"}
+        metrics = bp.simulate(log.load(factor=load), "easy", hosts=hosts, progress=False, **reacting).metrics
+        axes = {"log": "sample", "load": load, "platform": f"{hosts} hosts", "scheduler": "easy"}
+        rows.append(axes | {"users": users or "rigid"} | metrics)
     return pd.DataFrame(rows)
 
 

@@ -4,9 +4,9 @@
 
 Simulates the 18 experiments of M. Madon, G. Da Costa and J.-M. Pierson, "Replay with Feedback: How does the
 performance of HPC system impact user submission behavior?", FGCS 155, 2024, and prints what comes out beside
-their tables 1 and 2, and beside the figures of an independent implementation, by which they are judged.
+their tables 1 and 2 and beside the figures of an independent implementation, with how far it is from both.
 The log is in the Parallel Workloads Archive; its one job without processors is left out. On half the machine
-some jobs are too wide and are rejected; as in the reference, the mean wait counts them with a wait of 0.
+some jobs are too wide and are rejected; the mean wait counts them with a wait of 0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import logging
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -42,7 +42,7 @@ from batsched_py.workload.swf.workload import swf_to_workload
 WALLTIME: WalltimeRule = "max"
 
 PROCESSES = 2
-WIDTH = 104
+WIDTH = 110
 
 #: How the columns of the tables are called, which metric each one shows, and in which unit.
 COLUMNS = {
@@ -54,9 +54,8 @@ COLUMNS = {
     "add. late": ("additional_lateness", 1.0),
 }
 
-#: Experiment, replay, the paper's figures, the reference's figures. Of a rigid replay nothing is late.
-#: The row perf/2 a60 is what the reference gives now: the makespan is its own, the rest is ours, with which
-#: it agrees job by job. Its first figures of that row, with a makespan of 631.39, did not come out again.
+#: Experiment, replay, the paper's figures, those of an independent implementation, none of them ours. Of a
+#: rigid replay nothing is late.
 FIGURES = """
 recorded | log   | 332.93 0.18 11.34                     | 332.93 0.18 11.34
 EASY     | rigid | 332.91 0.07 4.07                      | 332.91 0.068 4.075
@@ -70,11 +69,11 @@ perf*2   | a0    | 332.57 0.01 1.82 -12.40 0.96 -75.27   | 332.57 0.006 1.819 -1
 perf*2   | a60   | 332.61 0.01 1.44 -13.31 0.96 -80.79   | 332.61 0.008 1.439 -13.32 0.960 -80.86
 perf/2   | rigid | 471.85 31.84 141.34                   | 473.23 31.61 142.27
 perf/2   | a0    | 635.97 0.46 10.70 46.10 1.14 279.75   | 634.66 0.456 11.61 45.63 1.137 276.91
-perf/2   | a60   | 630.28 0.62 10.26 43.54 1.13 264.24   | 629.92 0.596 10.30 44.05 1.132 267.31
+perf/2   | a60   | 630.28 0.62 10.26 43.54 1.13 264.24   | 631.39 0.604 10.30 44.02 1.132 267.14
 infra*2  | rigid | 332.91 0.00 0.54                      | 332.91 0.003 0.542
 infra*2  | a0    | 332.63 0.00 0.81 -8.65 0.97 -52.48    | 332.63 0.002 0.807 -8.647 0.974 -52.47
 infra*2  | a60   | 332.65 0.00 0.56 -9.32 0.97 -56.57    | 332.65 0.002 0.560 -9.335 0.972 -56.65
-infra/2  | rigid | 386.70 4.15 58.87                     | 387.66 4.275 59.57
+infra/2  | rigid | 386.70 4.15 58.87                     | 387.66 4.375 59.57
 infra/2  | a0    | 472.93 0.27 7.43 16.48 1.05 99.99     | 476.23 0.271 7.066 16.73 1.050 101.53
 infra/2  | a60   | 472.45 0.35 7.31 14.91 1.04 90.48     | 461.99 0.365 6.734 14.55 1.044 88.27
 """
@@ -90,7 +89,7 @@ MACHINES = {
 }
 REPLAYS = {"rigid": None, "a0": "arrival:0", "a60": "arrival:60"}
 
-#: How far a figure may be from the reference's.
+#: How far a figure may be from another one to agree with it.
 TOLERANCE = 0.01
 
 #: The experiments with the longest queues, and so the longest simulations.
@@ -103,27 +102,14 @@ class Row(NamedTuple):
     experiment: str
     replay: str
     paper: tuple[str, ...]
-    reference: tuple[str, ...]
-
-
-class Cell(NamedTuple):
-    """A figure of ours against the reference's."""
-
-    value: float
-    deviation: float
-    """Relative, as far as it goes beyond the rounding of the reference's figure."""
-
-    @property
-    def passes(self) -> bool:
-        """Whether it is close enough."""
-        return self.deviation <= TOLERANCE
+    independent: tuple[str, ...]
 
 
 def rows() -> Iterator[Row]:
     """The lines of :data:`FIGURES`."""
     for line in FIGURES.strip().splitlines():
-        experiment, replay, paper, reference = (part.strip() for part in line.split("|"))
-        yield Row(experiment, replay, tuple(paper.split()), tuple(reference.split()))
+        experiment, replay, paper, independent = (part.strip() for part in line.split("|"))
+        yield Row(experiment, replay, tuple(paper.split()), tuple(independent.split()))
 
 
 @cache
@@ -136,7 +122,7 @@ def read(path: Path) -> tuple[SwfLog, Workload]:
 def figures_of(path: Path, row: Row) -> list[float]:
     """Our figures for one experiment, in the order of :data:`COLUMNS`."""
     metrics = measure_recorded(path) if row.replay == "log" else measure_simulated(path, row)
-    return [metrics[name] / unit for name, unit in list(COLUMNS.values())[: len(row.reference)]]
+    return [metrics[name] / unit for name, unit in list(COLUMNS.values())[: len(row.paper)]]
 
 
 def measure_recorded(path: Path) -> dict[str, float]:
@@ -173,34 +159,34 @@ def measure_simulated(path: Path, row: Row) -> dict[str, float]:
     return metrics
 
 
-def judge(row: Row, figures: list[float]) -> list[Cell]:
-    """Our figures with their deviations from the reference's."""
-    cells = []
-    for value, text in zip(figures, row.reference, strict=True):
-        reference = float(text)
+def deviations(figures: list[float], printed: Sequence[str]) -> list[float]:
+    """How far our figures are from printed ones, relative, as far as it goes beyond their rounding."""
+    found = []
+    for value, text in zip(figures, printed, strict=True):
         rounding = 0.5 * 10.0 ** -len(text.partition(".")[2])
-        deviation = max(0.0, abs(value - reference) - rounding) / abs(reference)
-        cells.append(Cell(value, deviation))
-    return cells
+        beyond = max(0.0, abs(value - float(text)) - rounding)
+        found.append(beyond / max(abs(float(text)), rounding))
+    return found
 
 
-def table_of(results: dict[Row, list[Cell]]) -> Table:
-    """Four lines for each experiment."""
+def table_of(results: dict[Row, list[float]]) -> Table:
+    """Five lines for each experiment."""
     table = Table("experiment", "replay", "", box=box.SIMPLE_HEAD)
     for column in COLUMNS:
         table.add_column(column, justify="right")
-    for row, cells in results.items():
-        table.add_row(row.experiment, row.replay, "here", *(f"{cell.value:.3f}" for cell in cells))
-        table.add_row("", "", "paper", *row.paper)
-        table.add_row("", "", "reference", *row.reference)
-        table.add_row("", "", "deviation", *map(verdict, cells), end_section=True)
+    for row, figures in results.items():
+        table.add_row(row.experiment, row.replay, "here", *(f"{value:.3f}" for value in figures))
+        for name, printed in (("paper", row.paper), ("independent", row.independent)):
+            table.add_row("", "", name, *printed)
+            table.add_row("", "", "  deviation", *map(verdict, deviations(figures, printed)))
+        table.add_section()
     return table
 
 
-def verdict(cell: Cell) -> str:
-    """A deviation, marked when it is too large."""
-    text = f"{cell.deviation:.1%}"
-    return text if cell.passes else f"[bold red]{text} > {TOLERANCE:.0%}[/bold red]"
+def verdict(deviation: float) -> str:
+    """A deviation, marked when it is large."""
+    text = f"{deviation:.1%}"
+    return text if deviation <= TOLERANCE else f"[bold red]{text}[/bold red]"
 
 
 @click.command()
@@ -212,18 +198,15 @@ def main(log: Path) -> None:
     order = sorted(rows(), key=lambda row: row.experiment not in LONG)
     with ProcessPoolExecutor(PROCESSES, initializer=logging.disable, initargs=(logging.WARNING,)) as pool:
         figures = dict(zip(order, pool.map(figures_of, [log] * len(order), order), strict=True))
-    results = {row: judge(row, figures[row]) for row in rows()}
-    cells = [cell for cells in results.values() for cell in cells]
-    failed = sum(not cell.passes for cell in cells)
+    results = {row: figures[row] for row in rows()}
     console = Console(width=WIDTH)
     console.print(table_of(results))
-    console.print(
-        "Times in days, the additional lateness in seconds. Deviations are those from the reference, beyond\n"
-        "its rounding.\n"
-        f"{len(cells) - failed} of {len(cells)} figures are within {TOLERANCE:.0%}. "
-        f"Took {time.perf_counter() - began:.0f} s in {PROCESSES} processes."
-    )
-    sys.exit(1 if failed else 0)
+    console.print("Times in days, the additional lateness in seconds. Deviations are those beyond rounding.")
+    for name in ("paper", "independent"):
+        each = [far for row, ours in results.items() for far in deviations(ours, getattr(row, name))]
+        near = sum(far <= TOLERANCE for far in each)
+        console.print(f"{name}: {near} of {len(each)} figures are within {TOLERANCE:.0%}")
+    console.print(f"Took {time.perf_counter() - began:.0f} s in {PROCESSES} processes.")
 
 
 if __name__ == "__main__":

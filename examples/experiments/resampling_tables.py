@@ -140,7 +140,7 @@ def classes(figures: Sequence[Figures], setting: Setting, edges: tuple[float, ..
         first, second = (
             [each[seed].responses(edges)[number] / HOUR for seed in seeds] for each in (aware, easy)
         )
-        difference = shown(Paired.of(first, second).difference, 2)
+        difference = shown(Estimate.of([a - b for a, b in zip(first, second, strict=True)]), 2)
         cells = f"{fmean(second):.2f} | {fmean(first):.2f} | {difference}"
         yield f"| {label} | x {load:g} | {cells} | {len(seeds)} |"
 
@@ -170,18 +170,19 @@ def wait_of_the_log(figures: Sequence[Figures]) -> Iterator[str]:
 
 def _row(title: str, load: float, name: str, pairs: Sequence[tuple[float, float]]) -> str:
     first, second = zip(*pairs, strict=True)
-    paired = Paired.of(first, second)
-    interval = f"{paired.difference.mean:+.4g} ± {paired.difference.half_width or 0:.2g}"
+    paired = Paired.of([a - b for a, b in pairs])
+    width = paired.difference.half_width
+    interval = f"{paired.difference.mean:+.4g}" + ("" if width is None else f" ± {width:.2g}")
     return (
         f"| {title} | x {load:g} | {name} | {fmean(first):.4g} | {fmean(second):.4g} | {interval} "
-        f"| {paired.confidence:.1%} | {paired.nb_pairs} |"
+        f"| {1 - paired.p_value / 2:.1%} | {paired.nb_units} |"
     )
 
 
 def shown(estimate: Estimate, decimals: int, unit: str = "", signed: bool = True) -> str:
     """An estimate with its interval.
 
-    >>> shown(Estimate(7.23, 0.91), 1, " %")
+    >>> shown(Estimate(7.23, 6.32, 8.14), 1, " %")
     '+7.2 ± 0.9 %'
     """
     mean = f"{estimate.mean:+.{decimals}f}" if signed else f"{estimate.mean:.{decimals}f}"

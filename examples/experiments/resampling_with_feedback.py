@@ -115,6 +115,7 @@ CROSSINGS = {("feedback", "easy"): "fcfs", ("feedback", "fcfs"): "easy"}
     callback=lambda context, option, text: _edges(text),
     help="Where classes of run times are cut, in minutes: some of 1, 10, 60, 240, 720.",
 )
+@click.option("--most", "most", default=4.0, show_default=True, help="No load beyond this one.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), default="figures.jsonl", show_default=True)
 @click.option("--plot", type=click.Path(), help="Draw what is to be seen into this file, .svg or .png.")
 @click.option("--page", type=click.Path(exists=True, path_type=Path), help="Put the tables into this page.")
@@ -124,6 +125,7 @@ def main(
     weeks: int,
     wanted: dict[str, Setting],
     edges: tuple[float, ...],
+    most: float,
     output: Path,
     plot: str | None,
     page: Path | None,
@@ -132,7 +134,7 @@ def main(
     name = log_name(log_file)
     known = [f for f in read_figures(output) if f.log == name and f.weeks in (0, weeks, *_spans())]
     done = {f.task for f in known}
-    todo = [task for task in tasks(wanted, seeds) if task not in done]
+    todo = [task for task in tasks(wanted, seeds) if task not in done and task.load <= most]
     with output.open("ab") as file:
         for task in track(todo, console=Console(stderr=True)):
             new = figures_of(log_file, task, weeks)

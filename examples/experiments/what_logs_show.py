@@ -25,7 +25,7 @@ from batsched_py.analysis.plots.figures import blank
 from batsched_py.analysis.plots.style import PAGE, PALETTE
 from batsched_py.users import USERS
 from batsched_py.users.resample import Resample, resampled_log
-from batsched_py.workload.changes.altering import Estimates
+from batsched_py.workload.changes.estimates import Estimates
 from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.swf.reader import read_swf
 from examples.experiments.resampling_tables import put_into

@@ -1,8 +1,29 @@
 // A simulation that Python has, and how Python looks at it.
 #pragma once
+#include "free_nodes.hpp"
 #include "python.hpp"
 
 namespace batsched {
+
+// The queue in an order whose scores never change, so that each job is given one only once.
+struct KeptOrder {
+    int64_t last = 0;  // the arrival of the last job that has a score
+
+    void add(double score, int64_t arrival) { jobs_.push({score, arrival}); }
+
+    // The first of the waiting jobs, all of which have a score.
+    JobPtr head(const Queue& queue) {
+        for (; !jobs_.empty(); jobs_.pop()) {
+            if (JobPtr job = queue.at(jobs_.top().second)) return job;
+        }
+        throw std::runtime_error("jobs have joined or left the queue while it was put into an order");
+    }
+
+private:
+    using Entry = std::pair<double, int64_t>;  // the score and the arrival of a job that may have left
+
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> jobs_;
+};
 
 // A simulation with the Python objects that it calls.
 struct Engine {
@@ -10,8 +31,11 @@ struct Engine {
     nb::object cluster;               // its attribute `now` is the time
     nb::object start_otherwise;       // starts a job where more is to be checked or chosen
     nb::object rank;                  // puts waiting jobs into an order
+    nb::object scores;                // gives waiting jobs the scores of the queue's order
     bool is_ordered = false;          // whether the queue has one of its own
+    std::shared_ptr<KeptOrder> kept;  // if its scores never change
     nb::object write, estimate, demand_of;
+    std::function<int32_t(nb::handle)> number_of = [](nb::handle) { return -1; };  // of what a job asks of nodes
     nb::object trace;                 // a Paje trace, if one is written
     std::vector<nb::object> listeners;
     nb::dict users;                   // whose jobs have waited, numbered
@@ -36,9 +60,11 @@ struct Engine {
         return simulation.find(to_utf8(object.attr("id")));
     }
 
-    JobPtr find_waiting(nb::handle object) {
-        JobPtr job = find(object);
-        return job && job->state == State::kWaiting && simulation.could_grant(job->request) ? job : nullptr;
+    JobPtr find_waiting(nb::handle object) { return waiting(find(object)); }
+
+    // A job, if it is in the queue.
+    JobPtr waiting(JobPtr job) const {
+        return job && job->state == State::kWaiting && simulation.free->could_grant(job->request) ? job : nullptr;
     }
 
     void tell_time() {
@@ -57,24 +83,23 @@ struct Engine {
         if (job.ptr() == last_view) return last->request;
         check_job(job);
         Request request{nb::cast<int64_t>(job.attr("size"))};
-        if (simulation.nodes && request.hosts > 0) request.demand = nb::cast<int32_t>(demand_of(job));
+        if (request.hosts > 0) request.demand = number_of(job);
         return request;
     }
 
     bool fits(nb::handle object) {
         Request request = request_of(object);
-        if (request.hosts <= 0 || !request.fits(simulation.free.available())) return false;
-        if (!simulation.nodes) return true;
+        if (request.hosts <= 0) return false;
         JobPtr job = find(object);
-        return job && job->state == State::kWaiting ? simulation.nodes->fits(*job) : simulation.nodes->fits(request);
+        return simulation.free->fits(request, job && job->state == State::kWaiting ? job->placement.get() : nullptr);
     }
 
-    void set_nodes(size_t columns, FreeAmounts has, std::vector<int64_t> firsts, std::vector<size_t> switches,
-                   int choice, nb::object function) {
-        simulation.set_nodes(std::make_shared<Nodes>(columns, std::move(has), std::move(firsts), std::move(switches),
-                                                     static_cast<Nodes::Choice>(choice)));
+    // Hosts are the cores of nodes; the function numbers what jobs ask of them.
+    void set_nodes(std::shared_ptr<Nodes> nodes, nb::object function) {
+        simulation.free = std::make_unique<FreeNodes>(simulation.machines.count, std::move(nodes));
         demand_of = std::move(function);
-        simulation.demand_of = [this](Job& job) { return nb::cast<int32_t>(demand_of(view_of(job))); };
+        number_of = [this](nb::handle job) { return nb::cast<int32_t>(demand_of(job)); };
+        simulation.demand_of = [this](Job& job) { return number_of(view_of(job)); };
     }
 
     void check_not_ended(const std::string& decision = "") const {
@@ -129,6 +154,7 @@ struct Engine {
         cluster.reset();
         start_otherwise.reset();
         rank.reset();
+        scores.reset();
         estimate.reset();
         demand_of.reset();
         simulation.estimate = nullptr;

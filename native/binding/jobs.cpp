@@ -97,21 +97,21 @@ private:
     }
 };
 
-// The log in pieces of whole lines, its comments, how many jobs have no processors, how many were cancelled while they
-// waited and how many there are in all; nothing if a line is unusual or if the log is large.
-nb::object read_swf(nb::iterable pieces, size_t largest, std::string workload, double factor, double speed) {
-    SwfReader reader(std::move(workload), speed, factor);
-    size_t size = 0;
-    for (nb::handle piece : pieces) {
-        nb::bytes lines = nb::cast<nb::bytes>(piece);
-        size += lines.size();
-        if (size > largest || !reader.read({lines.c_str(), lines.size()})) return nb::none();
-    }
-    std::shared_ptr<Log> log = reader.finish();
-    if (!log) return nb::none();
+// Reads whole lines. Of a line that is not in plain digits, `judge` says what its fields are, if it can be used.
+void read_lines(SwfReader& reader, nb::bytes lines, nb::callable judge) {
+    reader.read({lines.c_str(), lines.size()}, [&](std::string_view line, size_t number) -> std::optional<SwfReader::Line> {
+        nb::object found = judge(nb::bytes(line.data(), line.size()), number);
+        if (found.is_none()) return std::nullopt;
+        SwfReader::Line fields;
+        for (size_t place = 0; place < fields.size(); ++place) fields[place] = nb::cast<double>(found[place]);
+        return fields;
+    });
+}
+
+nb::list comments_of(const SwfReader& reader) {
     nb::list comments;
     for (const std::string& comment : reader.comments) comments.append(nb::bytes(comment.data(), comment.size()));
-    return nb::make_tuple(log, comments, reader.nb_unsized, reader.nb_cancelled, reader.nb_records);
+    return comments;
 }
 
 // A log of jobs that Python has, in the order of their submission.
@@ -126,6 +126,7 @@ std::shared_ptr<Log> new_log(std::string workload, nb::iterable jobs, nb::dict p
         std::string name = to_utf8(profile);
         auto [known, is_new] = known_profiles.try_emplace(name, static_cast<uint32_t>(log->profiles.size()));
         if (is_new) log->profiles.push_back(profile_of(profiles[profile], name, false));
+        log->profile_of.push_back(known->second);
         auto [number, is_new_extra] = known_extras.try_emplace(extra.ptr(), static_cast<uint32_t>(log->users.size()));
         if (is_new_extra) {
             nb::object user = object.attr("user");
@@ -135,24 +136,28 @@ std::shared_ptr<Log> new_log(std::string workload, nb::iterable jobs, nb::dict p
         log->names.emplace_back(name_in(to_utf8(object.attr("id"))));
         log->records.push_back({nb::cast<double>(object.attr("submission_time")), nb::cast<double>(object.attr("walltime")),
                                 nb::cast<double>(*finish), 0, 0, nb::cast<int64_t>(object.attr("size")),
-                                number->second, known->second});
+                                number->second});
         ++finish;
     }
     return log;
 }
 
+Log::Record record_of(const Log& log, size_t place) {
+    if (place >= log.size()) throw nb::index_error();
+    return log.records[place];
+}
+
 nb::object log_job(const Log& log, size_t place) {
-    const Log::Record& record = log.records.at(place);
+    Log::Record record = record_of(log, place);
     return new_job(log.id(place), record.submission, record.size, record.walltime, log.profile(place).name,
                    extra_of(log, record.extra));
 }
 
-template <class Function>
-nb::object log_column(const Log& log, Function function) {
-    auto* numbers = PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(log.size() * sizeof(double)));
+nb::object log_column(const Column<double>& column) {
+    auto* numbers = PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(column.size() * sizeof(double)));
     if (!numbers) throw nb::python_error();
     auto* values = reinterpret_cast<double*>(PyByteArray_AS_STRING(numbers));
-    for (size_t place = 0; place < log.size(); ++place) values[place] = function(log.records[place]);
+    for (size_t place = 0; place < column.size(); ++place) values[place] = column[place];
     return nb::steal(numbers);
 }
 
@@ -183,27 +188,43 @@ void bind_sources(nb::module_& module, nb::class_<Engine>& engine) {
         .def("__len__", &Log::size)
         .def("job", &log_job)
         .def("id", [](const Log& log, size_t place) { return from_utf8(log.id(place)); })
-        .def("submissions", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.submission; }); })
+        .def("submissions", [](const Log& log) { return log_column(log.records.submission); })
         .def("nb_larger_than",
              [](const Log& log, int64_t hosts) {
-                 return std::count_if(log.records.begin(), log.records.end(),
-                                      [hosts](const Log::Record& record) { return record.size > hosts; });
+                 size_t count = 0;
+                 for (size_t place = 0; place < log.size(); ++place) count += log.records.hosts[place] > hosts;
+                 return count;
              })
-        .def("finishes", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.finish; }); })
-        .def("run_times", [](const Log& log) { return log_column(log, [](const Log::Record& r) { return r.run_time; }); })
+        .def("finish", [](const Log& log, size_t place) { return record_of(log, place).finish; })
+        .def("finishes", [](const Log& log) { return log_column(log.records.finish); })
+        .def("run_times", [](const Log& log) { return log_column(log.records.run_time); })
         .def("in_submission_order", &Log::in_submission_order)
         .def("has_jobs_without_user", &Log::has_jobs_without_user)
         .def("users",
              [](const Log& log) {
                  nb::list users;
-                 for (const Log::Record& record : log.records) {
-                     const auto& user = log.users[record.extra];
+                 for (uint32_t extra : log.records.extra) {
+                     const auto& user = log.users[extra];
                      users.append(user ? from_utf8(*user) : nb::object(nb::none()));
                  }
                  return users;
              },
              "For each job, the name of its user.");
-    module.def("read_swf", &read_swf, "A log in which nothing is unusual, or nothing.");
+    nb::class_<SwfReader>(module, "SwfReader", "Reads a log in the Standard Workload Format, piece by piece.")
+        .def(nb::init<std::string, double, double>())
+        .def("read", &read_lines)
+        .def("finish", &SwfReader::finish)
+        .def_prop_ro("comments", &comments_of)
+        .def_ro("nb_comment_bytes", &SwfReader::nb_comment_bytes)
+        .def_ro("nb_records", &SwfReader::nb_records)
+        .def_ro("nb_repeated", &SwfReader::nb_repeated)
+        .def_ro("first_repeated", &SwfReader::first_repeated)
+        .def_ro("nb_unknown", &SwfReader::nb_unknown)
+        .def_ro("nb_unsized", &SwfReader::nb_unsized)
+        .def_ro("nb_cancelled", &SwfReader::nb_cancelled)
+        .def_ro("nb_unrequested", &SwfReader::nb_unrequested)
+        .def_ro("nb_raised", &SwfReader::nb_raised)
+        .def_ro("nb_equal", &SwfReader::nb_equal);
     module.def("new_log", &new_log, "A log of jobs in the order of their submission.");
     engine
         .def("add_log", [](Engine& self, std::shared_ptr<Log> log) {

@@ -62,7 +62,7 @@ int visit_engine(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     if (!nb::inst_ready(self)) return 0;
     Engine& engine = inst<Engine>(self);
-    for (nb::object* each : {&engine.cluster, &engine.start_otherwise, &engine.rank, &engine.write, &engine.estimate,
+    for (nb::object* each : {&engine.cluster, &engine.start_otherwise, &engine.rank, &engine.scores, &engine.write, &engine.estimate,
                              &engine.demand_of}) {
         Py_VISIT(each->ptr());
     }
@@ -78,6 +78,10 @@ PyType_Slot engine_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_eng
                               {0, nullptr}};
 
 void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
+    nb::class_<Distribution>(module, "Distribution", "How often numbers occur.")
+        .def_prop_ro("count", &Distribution::count)
+        .def("quantile", &Distribution::quantile)
+        .def("part_of_top", &Distribution::part_of_top);
     nb::class_<Sums>(module, "Sums", "Sums over the jobs that are over.")
         .def_ro("nb_jobs", &Sums::nb_jobs)
         .def_ro("nb_rejected", &Sums::nb_rejected)
@@ -89,39 +93,46 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
         .def_ro("max_turnaround", &Sums::max_turnaround)
         .def_ro("sum_slowdown", &Sums::sum_slowdown)
         .def_ro("max_slowdown", &Sums::max_slowdown)
-        .def_ro("sum_bounded_slowdown", &Sums::sum_bounded_slowdown);
+        .def_ro("sum_bounded_slowdown", &Sums::sum_bounded_slowdown)
+        .def_ro("waitings", &Sums::waitings)
+        .def_ro("bounded_slowdowns", &Sums::bounded_slowdowns);
+    nb::class_<Nodes>(module, "Nodes", "The nodes of a machine, and what jobs ask of them.")
+        .def("add", [](Nodes& self, int64_t tasks, int64_t cores, int64_t least, int64_t most, int64_t per_node,
+                       bool exclusive, Amounts by_task, Amounts by_node, std::vector<std::vector<size_t>> alternatives,
+                       std::vector<std::pair<size_t, int64_t>> licences) {
+            return self.add({tasks, cores, least, most, per_node, exclusive, std::move(by_task), std::move(by_node),
+                             std::move(alternatives), std::move(licences)});
+        });
     constexpr const char* kind = "Cluster";
     method(engine, kind, "fits", [](Engine& self, nb::handle job) { return self.fits(job); }, any("job"));
     method(engine, kind, "start", &start, any("job"), any("hosts") = nb::none());
     engine.def(nb::init<int64_t, double>())
         // before it begins
-        .def("set_cluster", [](Engine& self, nb::object cluster, nb::object start_otherwise, nb::object rank) {
+        .def("set_cluster", [](Engine& self, nb::object cluster, nb::object start_otherwise, nb::object rank,
+                               nb::object scores) {
             self.cluster = std::move(cluster);
             self.start_otherwise = std::move(start_otherwise);
             self.rank = std::move(rank);
+            self.scores = std::move(scores);
         })
         .def("set_write", &Engine::set_write)
         .def("set_trace", &Engine::set_trace)
-        .def("set_procedures", [](Engine& self, double launch_time, double cleaning_time) {
+        .def("set_procedures", [](Engine& self, double launch_time, double cleaning_time, bool late_jobs_stay) {
             self.simulation.launch_time = launch_time;
             self.simulation.cleaning_time = cleaning_time;
+            self.simulation.late_jobs_stay = late_jobs_stay;
         })
         .def("set_estimate", &Engine::set_estimate)
         .def("set_nodes", [](Engine& self, size_t columns, Amounts has, Amounts licences, std::vector<int64_t> firsts,
                              std::vector<size_t> switches, int choice, bool are_hosts, nb::object demand_of) {
-            self.set_nodes(columns, {std::move(has), std::move(licences)}, std::move(firsts), std::move(switches), choice,
-                           std::move(demand_of));
-            self.simulation.nodes->are_hosts = are_hosts;
-        })
-        .def("add_demand", [](Engine& self, int64_t tasks, int64_t cores, int64_t least, int64_t most, int64_t per_node,
-                              bool exclusive, Amounts by_task, Amounts by_node,
-                              std::vector<std::vector<size_t>> alternatives,
-                              std::vector<std::pair<size_t, int64_t>> licences) {
-            return self.simulation.nodes->add({tasks, cores, least, most, per_node, exclusive, std::move(by_task),
-                                               std::move(by_node), std::move(alternatives), std::move(licences)});
+            FreeAmounts amounts{std::move(has), std::move(licences)};
+            auto nodes = std::make_shared<Nodes>(columns, std::move(amounts), std::move(firsts), std::move(switches),
+                                                 static_cast<Nodes::Choice>(choice), are_hosts);
+            self.set_nodes(nodes, std::move(demand_of));
+            return nodes;
         })
         .def("free_amounts", [](const Engine& self) {
-            const FreeAmounts& free = self.simulation.nodes->free;
+            const FreeAmounts& free = self.simulation.free->amounts();
             return std::pair(free.nodes, free.licences);
         })
         .def("only_starts_jobs", [](Engine& self) { self.simulation.only_starts_jobs = true; })
@@ -129,12 +140,13 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
         .def("advance", [](Engine& self) -> nb::object {
             return self.simulation.advance() ? nb::float_(self.simulation.now()) : nb::object(nb::none());
         })
+        .def("ask_again", [](Engine& self) { self.simulation.ask_again(); })
         .def("check_not_ended", [](const Engine& self) { self.check_not_ended(); })
         .def_prop_ro("now", [](const Engine& self) { return self.simulation.now(); })
         .def_prop_ro("clock", [](const Engine& self) { return self.simulation.agenda.clock; })
         .def_prop_ro("quiet", [](const Engine& self) { return self.simulation.quiet(); })
-        .def_prop_ro("nb_free", [](const Engine& self) { return self.simulation.free.available().hosts; })
-        .def_prop_ro("free", [](const Engine& self) { return host_set(self.simulation.free.runs()); })
+        .def_prop_ro("nb_free", [](const Engine& self) { return self.simulation.free->available().hosts; })
+        .def_prop_ro("free", [](const Engine& self) { return host_set(self.simulation.free->runs()); })
         .def_prop_ro("last_submitted", [](const Engine& self) -> nb::object {
             const JobPtr& job = self.simulation.last_submitted();
             return job ? from_utf8(job->id) : nb::none();
@@ -159,7 +171,7 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
             self.simulation.start_on(job, runs_of(hosts));
             return running_view_of(job);
         }, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
-        .def("are_free", [](Engine& self, nb::handle hosts) { return self.simulation.free.contains(runs_of(hosts)); })
+        .def("are_free", [](Engine& self, nb::handle hosts) { return self.simulation.free->contains(runs_of(hosts)); })
         .def("job", [](Engine& self, nb::handle id) -> nb::object {
             JobPtr job = self.simulation.find(to_utf8(id));
             return job ? self.view(job) : nb::none();
@@ -180,7 +192,9 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
             self.simulation.do_nothing(handle_of(std::move(decision)));
         })
         .def("expect", [](Engine& self, nb::handle id, double run_time) {
-            self.simulation.expect(self.job_of(id), run_time);
+            Job& job = self.job_of(id);
+            self.simulation.expect(job, run_time);
+            if (self.kept && job.state == State::kWaiting) self.kept = std::make_shared<KeptOrder>();
         })
         .def("add_profile", [](Engine& self, const std::string& workload, const std::string& name, nb::handle profile) {
             self.simulation.registry.add_profile(workload, profile_of(profile, name, true));

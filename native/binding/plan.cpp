@@ -1,6 +1,4 @@
 // Running jobs, reservations, availability profiles and plans.
-#include <variant>
-
 #include "engine.hpp"
 
 namespace batsched {
@@ -15,19 +13,8 @@ struct RunningView : View {
 };
 
 struct PlanView : View {
-    std::variant<Plan<AvailabilityProfile>, Plan<NodeProfile>> plan;
-
-    template <class Function>
-    auto visit(Function function) {
-        return std::visit(std::move(function), plan);
-    }
+    std::unique_ptr<AnyPlan> plan;
 };
-
-nb::list as_list(Engine& engine, const std::vector<JobPtr>& jobs) {
-    nb::list made;
-    for (const JobPtr& job : jobs) made.append(engine.view(job));
-    return made;
-}
 
 // What Python says about a frozen struct.
 int refuse_to_set(PyObject* self, PyObject*, PyObject*) {
@@ -66,9 +53,9 @@ void bind_reservations(nb::module_& module) {
 
 nb::tuple steps_of(const AvailabilityProfile& profile) {
     nb::list times, free;
-    for (size_t step = 0; step < profile.size(); ++step) {
-        times.append(profile.time(step));
-        free.append(*profile.free(step));
+    for (auto [time, nb_free] : profile.steps()) {
+        times.append(time);
+        free.append(nb_free);
     }
     return nb::make_tuple(times, free);
 }
@@ -147,27 +134,26 @@ void bind_plan(nb::module_& module) {
     nb::class_<PlanView> plan(module, kind, nb::type_slots(plan_slots), "Reservations of the waiting jobs.");
     refuse_copies(plan, kind);
     method(plan, kind, "advance", [](PlanView& self) {
-        const Simulation& simulation = self.engine->simulation;
-        self.visit([&](auto& plan) { plan.advance(simulation.now(), simulation.queue); });
+        self.plan->advance(self.engine->simulation.now(), self.engine->simulation.queue);
     });
-    method(plan, kind, "move_forward", [](PlanView& self) { self.visit([](auto& plan) { plan.move_forward(); }); });
+    method(plan, kind, "move_forward", [](PlanView& self) { self.plan->move_forward(); });
     method(plan, kind, "reserve_new", [](PlanView& self) {
-        self.visit([&](auto& plan) { plan.reserve_new(self.engine->simulation.queue); });
+        self.plan->reserve_new(self.engine->simulation.queue);
     });
     method(plan, kind, "due", [](PlanView& self) {
-        return as_list(*self.engine, self.visit([&](auto& plan) { return plan.due(self.engine->simulation.now()); }));
+        nb::list jobs;
+        for (const JobPtr& job : self.plan->due(self.engine->simulation.now())) jobs.append(self.engine->view(job));
+        return jobs;
     });
     method(plan, kind, "job_started", [](PlanView& self, nb::handle running) {
-        self.visit([&](auto& plan) { plan.job_started(running_from(running)); });
+        self.plan->job_started(running_from(running));
     }, any("running"));
     method(plan, kind, "job_ended", [](PlanView& self, nb::handle ended) {
-        self.visit([&](auto& plan) { plan.job_ended(running_from(ended), self.engine->simulation.now()); });
+        self.plan->job_ended(running_from(ended), self.engine->simulation.now());
     }, any("ended"));
     method(plan, kind, "reservations", [](PlanView& self) {
         nb::list made;
-        self.visit([&](auto& plan) {
-            for (const auto& one : plan.reservations()) made.append(nb::make_tuple(self.engine->view(one.job), one.start));
-        });
+        for (const auto& [job, start] : self.plan->starts()) made.append(nb::make_tuple(self.engine->view(job), start));
         return made;
     });
 }
@@ -187,14 +173,12 @@ void bind_plans(nb::module_& module, nb::class_<Engine>& engine) {
         int64_t arrival = job && view_of(*job).is(object) ? job->arrival : 0;
         return std::make_shared<HeldReservation>(self.simulation.reservation(request, arrival), object);
     }, any("job"));
-    method(engine, kind, "profile", [](const Engine& self) { return self.simulation.profile(); });
+    method(engine, kind, "profile", [](const Engine& self) {
+        return self.simulation.free->profile(self.simulation.now(), self.simulation.running);
+    });
     method(engine, kind, "plan", [](nb::handle self) {
-        Simulation& simulation = engine_of(self).simulation;
-        View view{nb::borrow(self), &engine_of(self)};
-        if (simulation.nodes && !simulation.nodes->are_hosts) {
-            return PlanView{std::move(view), Plan(simulation.node_profile())};
-        }
-        return PlanView{std::move(view), Plan(simulation.profile())};
+        const Simulation& simulation = engine_of(self).simulation;
+        return PlanView{{nb::borrow(self), &engine_of(self)}, simulation.free->plan(simulation.now(), simulation.running)};
     });
 }
 

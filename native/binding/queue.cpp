@@ -65,7 +65,7 @@ private:
     JobPtr job_;
 
     void forget() {
-        if (job_) Nodes::forget(*job_);
+        if (job_) job_->forget_place();
     }
 };
 
@@ -90,38 +90,33 @@ struct Search : View {
     }
 
     JobPtr find() {
-        Simulation& simulation = engine->simulation;
         chosen = {};
-        if (fits_only && simulation.epoch() != epoch) {
+        if (fits_only && engine->simulation.epoch() != epoch) {
             throw std::runtime_error("hosts may have become free since the jobs that fit were asked for; ask again");
         }
-        bool on_nodes = simulation.nodes && fits_only;
         const Reservation* reservation = beside ? &beside->reservation : nullptr;
-        auto allowed = [&](Request request, double estimate) {
-            if (!fits_only) return true;
-            if (!request.fits(simulation.free.available())) return false;
-            if (on_nodes) return !simulation.finds_none(request, estimate, reservation);
-            return !reservation || reservation->allows(request, estimate);
-        };
-        while (true) {
-            JobPtr job;
-            if (is_ordered) {
-                if (next == order.size()) break;
-                job = simulation.queue.at(order[next++]);
-                if (!job || !allowed(job->request, job->estimate)) continue;
-            } else {
-                job = simulation.queue.find(behind, last, allowed);
-                if (!job) break;
-                behind = job->arrival;
-            }
-            if (on_nodes) {
-                if (!simulation.finds_place(*job, reservation)) continue;
-                chosen = ChosenPlace(job);
-            }
+        while (JobPtr job = is_ordered ? next_in_order(reservation) : next_in_queue(reservation)) {
+            if (fits_only) chosen = ChosenPlace(job);
             if (meets(*job)) return job;
         }
-        if (reservation && condition.is_none()) simulation.note_tried(*reservation, nb_changes, last);
+        if (reservation && condition.is_none()) engine->simulation.note_tried(*reservation, nb_changes, last);
         return nullptr;
+    }
+
+    JobPtr next_in_order(const Reservation* reservation) {
+        while (next < order.size()) {
+            JobPtr job = engine->simulation.queue.at(order[next++]);
+            if (job && (!fits_only || engine->simulation.free->finds_place(*job, reservation))) return job;
+        }
+        return nullptr;
+    }
+
+    JobPtr next_in_queue(const Reservation* reservation) {
+        const Queue& queue = engine->simulation.queue;
+        JobPtr job = fits_only ? engine->simulation.free->find(queue, behind, last, reservation)
+                               : queue.find(behind, last, [](Request, double) { return true; });
+        if (job) behind = job->arrival;
+        return job;
     }
 
     // The condition is the policy's, which may do anything meanwhile.
@@ -156,7 +151,7 @@ Search search(nb::handle self, nb::object condition, nb::object order, nb::handl
     std::shared_ptr<HeldReservation> beside;
     if (!condition.is_none()) types.check_function(condition);
     if (!given.is_none() && !nb::try_cast(given, beside)) throw_expected("a Reservation", given);
-    if (beside && beside->reservation.nodes != simulation.nodes) {
+    if (beside && !simulation.free->may_have_made(beside->reservation)) {
         throw nb::value_error("the reservation is not of this simulation");
     }
     if (!order.is_none()) types.check_function(order);
@@ -167,7 +162,7 @@ Search search(nb::handle self, nb::object condition, nb::object order, nb::handl
     if (is_true(only_new)) made.behind = simulation.queue.newest_settled();
     if (made.beside) made.behind = std::max(made.behind, simulation.tried(made.beside->reservation));
     made.is_ordered = engine.is_ordered || !order.is_none();
-    if (made.is_ordered) made.order = in_order(waiting_jobs(self, made.behind, simulation.free.available()), order, false);
+    if (made.is_ordered) made.order = in_order(waiting_jobs(self, made.behind, simulation.free->available()), order, false);
     return made;
 }
 
@@ -181,11 +176,56 @@ Search all_waiting(nb::object self) {
     return made;
 }
 
+// Gives the jobs that have joined the queue since then their scores.
+void score_new(nb::handle self, KeptOrder& kept) {
+    Engine& engine = engine_of(self);
+    if (!engine.scores) throw std::runtime_error("the simulation has ended, and the order of its queue with it");
+    Waiting waiting = waiting_jobs(self, kept.last, kAnything);
+    std::vector<int64_t> arrivals = waiting.jobs.arrivals;
+    auto scores = nb::cast<nb::ndarray<const double, nb::ndim<1>, nb::c_contig>>(
+        nb::object(engine.scores)(nb::cast(std::move(waiting))));
+    if (scores.shape(0) != arrivals.size()) throw nb::value_error("an order gives one number for each job");
+    for (size_t place = 0; place < arrivals.size(); ++place) kept.add(scores.data()[place], arrivals[place]);
+    kept.last = engine.simulation.queue.nb_arrived();
+}
+
+// The first of the waiting jobs, of which there are some.
+JobPtr head_of(nb::handle self) {
+    Engine& engine = engine_of(self);
+    const Queue& queue = engine.simulation.queue;
+    if (!engine.is_ordered) return queue.head();
+    if (!engine.kept) return queue.at(in_order(waiting_jobs(self, 0, kAnything), nb::none(), true).at(0));
+    std::shared_ptr<KeptOrder> kept = engine.kept;  // the order is a policy's, and may do anything meanwhile
+    if (kept->last < queue.nb_arrived()) score_new(self, *kept);
+    return kept->head(queue);
+}
+
 nb::object head(QueueView& view) {
-    const Queue& queue = view.engine->simulation.queue;
-    if (queue.empty()) throw nb::index_error("no job waits");
-    if (!view.engine->is_ordered) return view.engine->view(queue.head());
-    return view.engine->view(queue.at(in_order(waiting_jobs(view.owner, 0, kAnything), nb::none(), true).at(0)));
+    if (view.engine->simulation.queue.empty()) throw nb::index_error("no job waits");
+    return view.engine->view(head_of(view.owner));
+}
+
+// Starts jobs from the head of the queue while they fit: the first that does not, if any is left.
+nb::object start_from_head(nb::handle self) {
+    Engine& engine = engine_of(self);
+    engine.check_not_ended();
+    while (!engine.simulation.queue.empty()) {
+        JobPtr job = head_of(self);
+        if (!engine.simulation.fits(*job)) return engine.view(job);
+        engine.simulation.start(job);
+    }
+    return nb::none();
+}
+
+// Starts the jobs that fit, in an order and beside a reservation that they do not delay, if there is one.
+void start_fitting(nb::handle self, nb::object order, nb::handle only_new, nb::handle beside) {
+    Engine& engine = engine_of(self);
+    engine.check_not_ended();
+    Search jobs = search(self, nb::none(), std::move(order), only_new, beside);
+    while (JobPtr job = jobs.next_job()) {
+        engine.simulation.start(job);
+        if (jobs.beside) jobs.beside->reservation.admit(*job);
+    }
 }
 
 PyType_Slot queue_slots[] = {
@@ -243,9 +283,8 @@ void bind_queue(nb::module_& module, nb::class_<Engine>& engine) {
     }, any("count"));
     method(queue, kind, "get", [](const QueueView& self, nb::handle id) -> nb::object {
         types.check_name(id);
-        JobPtr job = self.engine->simulation.find(to_utf8(id));
-        bool waits = job && job->state == State::kWaiting && self.engine->simulation.could_grant(job->request);
-        return waits ? self.engine->view(job) : nb::none();
+        JobPtr job = self.engine->waiting(self.engine->simulation.find(to_utf8(id)));
+        return job ? self.engine->view(job) : nb::none();
     }, any("job_id"));
     method(queue, kind, "estimate", [](const QueueView& self, nb::handle object) {
         JobPtr job = self.engine->find_waiting(object);
@@ -253,10 +292,13 @@ void bind_queue(nb::module_& module, nb::class_<Engine>& engine) {
         return job->estimate;
     }, any("job"));
     engine.def("queue", [](nb::handle self) { return QueueView{{nb::borrow(self), &engine_of(self)}}; })
-        .def("order_queue", [](Engine& self, bool ordered) {
+        .def("order_queue", [](Engine& self, bool ordered, bool is_kept) {
             self.is_ordered = ordered;
+            self.kept = is_kept ? std::make_shared<KeptOrder>() : nullptr;
             self.simulation.reorder();
         })
+        .def("start_from_head", &start_from_head)
+        .def("start_fitting", &start_fitting, nb::arg().none(), nb::arg(), nb::arg().none())
         .def("check_current", [](const Engine&, const Waiting& jobs) { jobs.check_current(); });
     method(engine, "Cluster", "fitting", &search, any("condition") = nb::none(), any("order") = nb::none(),
            any("only_new") = false, any("beside") = nb::none());

@@ -16,6 +16,8 @@ from matplotlib.image import imread
 from batsched_py.analysis.likeness_page import all_figures
 from batsched_py.analysis.pages import Bar
 from batsched_py.cli.main import batsched_py
+from batsched_py.workload.description.jobs import distributions, jobs_that_ran
+from batsched_py.workload.description.over_time import burstiness
 from batsched_py.workload.sources import read_log
 from tests.browser import headless
 from tests.logs import log_of
@@ -23,6 +25,7 @@ from tests.processes import PATIENCE
 
 FIGURES = [
     "shapes_0", "shapes_1", "shapes_2", "gaps", "durations", "bag_sizes", "bag_run_times",
+    "entropies", "run_times", "sizes",
 ]  # fmt: skip
 
 
@@ -40,20 +43,22 @@ def page(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_has_every_check_and_every_figure_and_needs_nothing_from_elsewhere(page: Path) -> None:
     text = page.read_text()
-    assert re.findall(r"<h2>(.*?)</h2>", text) == ["Checks", "Sizes and run times", "Bags of tasks"]
-    assert len(re.findall(r"[✓✗]", text)) == 2 * 17
+    sections = ["Checks", "Sizes and run times", "Bags of tasks", "Burstiness", "Distributions"]
+    assert re.findall(r"<h2>(.*?)</h2>", text) == sections
+    assert len(re.findall(r"[✓✗]", text)) == 2 * 23
     found = re.search(r'<script id="data" type="application/json">(.*?)</script>', text)
     assert found is not None
     assert list(json.loads(found[1])) == re.findall(r'data-figure="(\w+)"', text) == FIGURES
     assert not re.search(r"(?:src|href)=\"(?!data:)|https?://|@import|url\(", text)
 
 
-@pytest.mark.parametrize("name", ["sample", "one job", "no bags"])
+@pytest.mark.parametrize("name", ["sample", "one job", "no bags", "of 0 s"])
 def test_every_mark_lies_between_the_ends_of_the_axes(root: Path, name: str) -> None:
     logs = {
         "sample": read_log(root / "workloads" / "sample.swf"),
         "one job": log_of(submit=[0]),
         "no bags": log_of(submit=np.arange(5) * 86400),
+        "of 0 s": log_of(run_time=[0, 0, 5]),
     }
     for title, figure in all_figures({"log": logs[name], "model": logs["sample"]}).items():
         assert figure.x.ends is not None and figure.y.ends is not None
@@ -62,6 +67,23 @@ def test_every_mark_lies_between_the_ends_of_the_axes(root: Path, name: str) -> 
                 assert not isinstance(mark, Bar)
                 assert figure.x.ends[0] <= mark.x <= figure.x.ends[1], title
                 assert figure.y.ends[0] <= mark.y <= figure.y.ends[1], title
+
+
+def test_burstiness_and_distributions_are_those_of_the_jobs(root: Path) -> None:
+    log = read_log(root / "workloads" / "sample.swf")
+    poisson = log_of(submit=np.random.default_rng(1).random(20_000).cumsum())
+    drawn = all_figures({"log": log, "poisson": poisson})
+    lines = {layer.name: layer.marks for layer in drawn["entropies"].layers if layer.name}
+    ran = jobs_that_ran(log)
+    known = distributions(ran)
+    assert [mark.y for mark in lines["log"]] == list(burstiness(ran).temporal.values())
+    assert lines["poisson"][0].y > 0.99 > lines["log"][0].y
+    shown = next(layer.marks for layer in drawn["run_times"].layers if layer.name == "log")
+    assert np.interp(50, [mark.y for mark in shown], [mark.x for mark in shown]) == pytest.approx(
+        known.run_time.median, rel=0.02
+    )
+    shown = next(layer.marks for layer in drawn["sizes"].layers if layer.name == "log")
+    assert shown[-1].x == known.size.percentiles[-1]
 
 
 @pytest.mark.slow
@@ -83,6 +105,9 @@ def test_a_browser_draws_the_page_and_tells_what_the_pointer_is_on(page: Path, t
             ["Submitting a bag", "log", "slots"],
             ["Jobs of a bag", "log", "slots", "naive"],
             ["Mean run time of a bag", "log", "slots"],
+            ["Temporal burstiness", "log", "slots", "naive"],
+            ["Run time", "log", "slots", "naive"],
+            ["Processors", "log", "slots", "naive"],
         ]  # fmt: skip
         (figure,) = browser.find_elements("css selector", "[data-figure=gaps]")
         ActionChains(browser).move_to_element(figure.find_element("css selector", "canvas")).perform()

@@ -26,6 +26,7 @@ from tests.logs import log_of
 LOGS = {
     "one job": log_of(submit=[0]),
     "two jobs": log_of(submit=[0, 1], requested_processors=[1, 4096], run_time=[1, 10**7]),
+    "of 0 s": log_of(run_time=[0, 0, 5], requested_processors=[1, 1, 4]),
     "little known": log_of(submit=np.arange(300) * 86400, status=-1),
 }
 

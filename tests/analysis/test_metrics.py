@@ -79,13 +79,21 @@ def log(tmp_path: Path) -> SwfLog:
         ("max_stretch", 100001),
         ("p50_waiting_time", 1),
         ("p95_waiting_time", 1 + 0.9 * (16 - 1)),
+        ("p99_waiting_time", 1 + 0.98 * (16 - 1)),
         ("p50_turnaround_time", 20),
         ("p95_turnaround_time", 20),
+        ("p99_turnaround_time", 20),
         ("p50_slowdown", 5),
         ("p95_slowdown", 5 + 0.9 * (100001 - 5)),
+        ("p99_slowdown", 5 + 0.98 * (100001 - 5)),
         ("p50_bounded_slowdown", 1),
         ("p95_bounded_slowdown", 1 + 0.9 * (2 - 1)),
+        ("p99_bounded_slowdown", 1 + 0.98 * (2 - 1)),
+        ("share_of_top_percent", 2 / (1 + 2 + 1)),
+        ("mean_per_processor_slowdown", (1 + 1 + 1) / 3),
+        ("area_weighted_turnaround_time", (60 * 20 + 8 * 20 + 1e-5 * 1.00001) / (60 + 8 + 1e-5)),
         ("utilization", (3 * 20 + 2 * 4) / (4 * 24)),
+        ("offered_load", (3 * 20 + 2 * 4) / (4 * (24 - 10))),
         ("throughput", 3 / 24 * 86400),
         ("mean_queue_length", (16 + 1) / 24),
         ("max_queue_length", 2),
@@ -101,6 +109,34 @@ def test_every_metric_is_tried_by_hand(outcome: Outcome) -> None:
     ]
     tried = {name for name, _ in parameters.args[1]}
     assert tried == {metric.name for metric in METRICS if metric.needs is None} == set(measure(outcome))
+
+
+def test_the_bound_of_slowdowns_may_be_another_one(outcome: Outcome) -> None:
+    figures = measure(replace(outcome, bound=1.0))
+    assert figures["mean_bounded_slowdown"] == pytest.approx((1 + 5 + 1.00001) / 3)
+    assert figures["mean_per_processor_slowdown"] == pytest.approx((1 + 20 / (4 * 2) + 1.00001) / 3)
+
+
+def test_users_are_compared_by_their_mean_bounded_slowdowns(outcome: Outcome, log: SwfLog) -> None:
+    figures = measure(replace(outcome, recorded=recorded_submissions(log)))
+    assert figures["jain_index"] == pytest.approx((1 + 2) ** 2 / (2 * (1 + 4)))
+    assert figures["gini_index"] == pytest.approx((2 - 1) / (2 * (1 + 2)))
+
+
+def test_with_users_who_react_the_last_tenth_of_the_jobs_tells_nothing_of_the_utilization(
+    tmp_path: Path,
+) -> None:
+    specs = [JobSpec(str(number), 10 * number, 2, 10, 100) for number in range(9)]
+    jobs = [*specs, JobSpec("9", 1000, 2, 10, 100)]
+    (tmp_path / "jobs.csv").write_text(jobs_csv(jobs, {job.id: job.submission for job in jobs}, hosts=4))
+    schedule = read_schedule(tmp_path / "jobs.csv")
+    rigid = measure(Outcome(schedule, nb_hosts=4))
+    assert rigid["utilization"] == pytest.approx(2 * 100 / (4 * 1010))
+    react = measure(Outcome(schedule.assign(metadata="user=1 session=0"), nb_hosts=4))
+    assert react["utilization"] == pytest.approx(2 * 80 / (4 * 80))
+    assert react["throughput"] == pytest.approx(7 / 80 * 86400)
+    assert react["makespan"] == 1010
+    assert react["offered_load"] == pytest.approx(2 * 90 / (4 * 80))
 
 
 @pytest.mark.parametrize("name", ["power60_sleeper", "power60_energy_bf", "power60_energy_watcher"])

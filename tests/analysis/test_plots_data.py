@@ -17,7 +17,6 @@ from batsched_py.analysis.plots.kinds.distributions import (
     submission_differences,
 )
 from batsched_py.analysis.plots.kinds.gantt import busiest_users, rectangles
-from batsched_py.analysis.plots.kinds.lateness import additional_lateness_by_size, user_lateness
 from batsched_py.analysis.plots.kinds.over_time import (
     cumulative_jobs,
     period_for,
@@ -25,10 +24,12 @@ from batsched_py.analysis.plots.kinds.over_time import (
     throughput_and_utilization,
 )
 from batsched_py.analysis.plots.kinds.submitters import (
+    additional_lateness_by_size,
     graph_statistics,
     hours_of_week,
     submissions_by_hour_of_week,
     user_arrivals,
+    user_lateness,
 )
 from batsched_py.analysis.plots.runs import read_run, recorded_run
 from batsched_py.errors import InputError

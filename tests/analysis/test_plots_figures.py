@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from batsched_py.analysis.plots.figures import KINDS, draw
@@ -76,3 +78,53 @@ def test_a_run_without_differences_says_so_and_hides_no_other(runs: list[Run]) -
 
 def _renamed(run: Run, label: str) -> Run:
     return Run(label, run.jobs, run.hosts)
+
+
+def test_numbers_of_a_small_scale_are_written_in_full(tmp_path: Path) -> None:
+    """Users with 2 to 9 jobs had ticks like 2 x 10^0, and none where they had 2 to 4."""
+    rows = [
+        Row(10 * user + job, job, job, job + 1, "0", note=f"user={user} recorded={job}")
+        for user in (1, 2)
+        for job in range(4 + user)
+    ]
+    panel = draw("lateness", [run_of(tmp_path, rows, "run")]).axes[0]
+    low, high = panel.get_xlim()
+    shown = [label.get_text() for label in panel.get_xticklabels() if low <= label.get_position()[0] <= high]
+    assert shown == ["5", "6"]
+    assert not any(label.get_text() for label in panel.get_xticklabels(minor=True))
+
+
+def test_the_point_of_the_latest_user_is_not_at_the_edge(tmp_path: Path) -> None:
+    late = [
+        Row(
+            10 * user + job, 86400 * user, 86400 * user, 86400 * user + 1, "0", note=f"user={user} recorded=0"
+        )
+        for user in range(1, 7)
+        for job in range(user)
+    ]
+    for kind in ("lateness", "additional-lateness"):
+        panel = draw(kind, [run_of(tmp_path, late, "run")]).axes[0]
+        points = panel.transData.transform(panel.collections[-1].get_offsets())
+        box = panel.get_window_extent()
+        assert (points[:, 1] < box.y1 - 2).all() and (points[:, 1] > box.y0 + 2).all(), kind
+
+
+def test_what_a_user_submits_is_filled(runs: list[Run]) -> None:
+    panel = draw("submissions", runs, user="busiest").axes[0]
+    assert panel.get_title(loc="left") == "rigid (filled: user 2, 67% of the jobs)"
+    everybody, own = (patch.get_data().values.sum() for patch in panel.patches)
+    assert (everybody, own) == (3, 2)
+    assert (
+        draw("submissions", runs, user="1").axes[1].get_title(loc="left").endswith("user 1, 33% of the jobs)")
+    )
+    with pytest.raises(InputError, match="nobody called '9' submits a job"):
+        draw("submissions", runs, user="9")
+
+
+def test_every_axis_of_decisions_says_what_it_is(tmp_path: Path, runs: list[Run]) -> None:
+    table = pd.DataFrame({"time": [0.0, 60.0], "queue": [1, 12], "decision_seconds": [0.1, 0.2],
+                          "other_seconds": [0.0, 0.1], "memory_bytes": [2.0**24, 2.0**24]})  # fmt: skip
+    bars, lengths, seconds, memory = draw("decisions", [replace(runs[0], decisions=table)]).axes
+    assert lengths.get_xlabel() == "jobs that wait"
+    assert all(panel.get_title(loc="left") for panel in (bars, lengths, seconds, memory))
+    assert memory.get_ylim()[1] > 16.5, "a line of 16 MB is not at the edge"

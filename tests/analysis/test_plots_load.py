@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -27,8 +28,10 @@ def test_a_line_goes_through_the_means_over_parts(log: str, scheduler: str) -> N
     estimates = estimates_by_load(rows, "mean_bounded_slowdown")
     wanted = rows.astype({"load": float}).groupby("load").mean_bounded_slowdown
     assert estimates["mean"].to_dict() == pytest.approx(wanted.mean().to_dict())
-    widths = wanted.sem() * 4.302652729911275
-    assert estimates["half"].to_dict() == pytest.approx(widths.to_dict())
+    above = wanted.mean() - 1
+    widths = above * np.exp(wanted.sem() * 4.302652729911275 / above) - above
+    assert estimates["above"].to_dict() == pytest.approx(widths.to_dict()), "no slowdown is below 1"
+    assert (estimates["below"] < above).all()
 
 
 def test_the_scale_is_logarithmic_where_means_are_far_apart() -> None:

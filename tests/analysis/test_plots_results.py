@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import exp
+
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -17,14 +19,14 @@ pytest.importorskip("matplotlib", reason="figures need matplotlib")
 
 @pytest.fixture
 def table() -> pd.DataFrame:
-    """Two logs, two schedulers, two loads and two parts."""
+    """Two logs, two schedulers, two loads and three parts."""
     return pd.DataFrame(
         [
             {"run": "r", "log": log, "load": load, "scheduler": scheduler, "part": part, "makespan": value}
             for log in ("one", "two")
             for load in ("0.8", "1.2")
             for scheduler in ("fcfs", "easy")
-            for part, value in (("1", 10.0), ("2", 20.0))
+            for part, value in (("1", 10.0), ("2", 20.0), ("3", 30.0))
         ]
     )
 
@@ -33,13 +35,17 @@ def test_means_and_intervals_are_those_of_parts_at_a_load(table: pd.DataFrame) -
     rows = table[(table["log"] == "one") & (table["scheduler"] == "easy")]
     estimates = estimates_by_load(rows, "makespan")
     assert estimates.index.to_list() == [0.8, 1.2]
-    assert estimates["mean"].to_list() == [15, 15]
-    assert estimates["half"].to_list() == pytest.approx([12.706 * 5] * 2, rel=1e-4)
+    assert estimates["mean"].to_list() == [20, 20]
+    wide = 4.30265 * 10 / 3**0.5 / 20
+    assert estimates["below"].to_list() == pytest.approx([20 - 20 * exp(-wide)] * 2, rel=1e-4)
+    assert estimates["above"].to_list() == pytest.approx([20 * exp(wide) - 20] * 2, rel=1e-4)
+    few = estimates_by_load(rows[rows["part"] != "3"], "makespan")
+    assert few[["mean", "below", "above"]].to_numpy().tolist() == [[15, 0, 0]] * 2, "no interval of two"
 
 
 def test_configurations_differ_in_more_than_repetitions(table: pd.DataFrame) -> None:
     assert [name for name, _ in configurations(table, "load")] == ["fcfs", "easy"]
-    assert [len(rows) for _, rows in configurations(table)] == [4, 4, 4, 4]
+    assert [len(rows) for _, rows in configurations(table)] == [6, 6, 6, 6]
 
 
 def test_a_panel_for_each_log_and_a_line_for_each_scheduler(table: pd.DataFrame) -> None:

@@ -257,6 +257,7 @@ class Measured:
         self.axes = {"scheduler": name}
         self.metrics = {"makespan": 1.0}
         self.files: dict[str, Path] = {}
+        self.unstable = ""
         self.remark = ""
 
 

@@ -13,7 +13,8 @@ import pytest
 from matplotlib.ft2font import FT2Font, LoadFlags
 
 from batsched_py.analysis.metrics import METRICS as METRICS_OF_ALL
-from batsched_py.analysis.runs.aggregate import Baseline, aggregate, compare, comparisons_markdown
+from batsched_py.analysis.runs.aggregate import Baseline, aggregate
+from batsched_py.analysis.runs.comparisons import compare, comparisons_markdown
 from batsched_py.analysis.runs.tables import ResultTable, latex, markdown, tables_of, width_of
 from tests.runs import Measured
 
@@ -50,23 +51,24 @@ def test_markdown() -> None:
         "| fcfs | 2.003 | 8480.5 | 0.6300 | 60 |\n"
         "| easy | **1.000** | **28.4** | **0.9700** | 60 |\n"
         "\n"
-        "The best of each column is bold.\n"
+        "The best of each column is bold, which one run cannot tell from chance.\n"
     )
 
 
 def test_latex() -> None:
-    assert latex(tables(REPEATED)).splitlines() == [
+    text = latex(tables_of(aggregate(REPEATED, ["mean_waiting_time", "nb_jobs"])))
+    assert text.splitlines() == [
         r"\begin{table}",
         r"  \centering",
-        r"  \caption{kth. Means over up to 3 repetitions, with intervals of 95\% confidence (Student's t); "
-        r"the best of each column is bold.}",
-        r"  \begin{tabular}{lrrrr}",
+        r"  \caption{kth. Means over up to 3 seeds on one workload: they tell of chance in policy and users, "
+        r"not of other workloads. Intervals have 95\% confidence (Student's t, within the possible values); "
+        r"bold is the best of each column, and what cannot be told from it (t-test of pairs, Holm).}",
+        r"  \begin{tabular}{lrr}",
         r"    \toprule",
-        r"    scheduler & \shortstack[r]{mean\\waiting time\\(min)} & \shortstack[r]{mean\\slowdown}"
-        r" & utilization & jobs \\",
+        r"    scheduler & \shortstack[r]{mean waiting time\\(min)} & jobs \\",
         r"    \midrule",
-        r"    random & 2.000 $\pm$ 0.414 & 2 $\pm$ 0 & 0.5000 $\pm$ 0.0000 & 60 $\pm$ 0 \\",
-        r"    easy & \textbf{1.833} & 2 & 0.5000 & 60 \\",
+        r"    random & 2.000 [1.626, 2.460] & 60 $\pm$ 0 \\",
+        r"    easy & \textbf{1.833} & 60 \\",
         r"    \bottomrule",
         r"  \end{tabular}",
         r"\end{table}",
@@ -99,7 +101,7 @@ def table_widths(text: str) -> list[float]:
         columns: list[float] = []
         spanned = 0.0
         for line in table.splitlines():
-            cells = line.strip().removesuffix(r"\\").split(" & ")
+            cells = line.removeprefix("    ").removesuffix(r"\\").split(" & ")
             if len(cells) < 2:
                 continue
             if r"\multicolumn" in line:
@@ -180,8 +182,9 @@ def test_one_run_a_cell_says_why_there_is_no_difference() -> None:
     cells = {choices[0]: [cell.text for cell in row] for choices, row in table.rows}
     assert [cells["fcfs"][1], cells["easy"][1]] == ["one pair", ""]
     assert table.note == (
-        "The best of each column is bold. A difference to easy needs two pairs or more, which are made by "
-        "parts of a log or by seeds; where there are fewer, its place says so."
+        "The best of each column is bold, which one run cannot tell from chance. A difference to easy needs "
+        "two pairs or more, which are made by parts of a log or by seeds, and a test needs 3; where there "
+        "are fewer, its place says so."
     )
     apart = [*REPEATED, run(5, 2, 0.5, scheduler="sjf", platform="half")]
     (table,) = tables_of(aggregate(apart, METRICS, by=["scheduler"], baseline=Baseline("easy")))
@@ -212,7 +215,7 @@ def test_columns_that_say_the_same_in_every_row_are_left_out() -> None:
 def test_an_interval_around_a_whole_number_keeps_its_decimals() -> None:
     runs = [run(1, slowdown, 1, scheduler="a", seed=str(slowdown)) for slowdown in (1, 2, 3)]
     (table,) = tables(runs)
-    assert table.rows[0][1][1].text == "2.000 ± 2.484"
+    assert table.rows[0][1][1].text == "2.000 [1.083, 12.991]", "no slowdown is below 1"
 
 
 def test_equal_results_have_no_best() -> None:
@@ -243,31 +246,57 @@ PAIRED = [
 ] + [run(1.0, 2.0, 0.5, scheduler="easy", seed="4"), run(7.0, 2.0, 0.5, scheduler="sjf", seed="9")]
 
 
+SURE = [
+    run(100 * seed + worse * (10 + seed % 3), 2.0, 0.5, scheduler=scheduler, seed=str(seed))
+    for scheduler, worse in (("easy", 0), ("fcfs", 1))
+    for seed in (1, 2, 3, 4, 5, 7)
+]
+
+
 def test_schedulers_are_compared_seed_by_seed() -> None:
-    """Waits differ by 200 s between seeds, and by 10 s between the schedulers in each of them."""
-    (comparison,) = compare(PAIRED, METRICS)
+    """Waits differ by 200 s between seeds, and by about 10 s between the schedulers in each of them."""
+    (comparison,) = compare(SURE, ["mean_waiting_time"])
     assert (comparison.better, comparison.worse, comparison.metric) == ("easy", "fcfs", "mean_waiting_time")
-    assert comparison.paired.nb_pairs == 3
-    assert comparison.paired.confidence == 1.0
+    assert comparison.paired.nb_units == 6
+    assert comparison.is_shown
     assert comparisons_markdown([comparison]) == (
         "\n### Compared in pairs\n\n"
-        "- kth, full: easy is better than fcfs in mean_waiting_time by 10 ± 0 s, with 100.0% confidence "
-        "(3 pairs).\n"
+        "- kth, full: easy is better than fcfs in mean_waiting_time by 11.2 ± 0.79 s (p = 3e-07 by Holm over "
+        "1, sign test 0.031; 6 seeds).\n"
     )
+
+
+def test_a_difference_that_is_not_shown_is_called_so() -> None:
+    sentences = [str(each) for each in compare(PAIRED, METRICS)]
+    assert sentences[0] == (
+        "kth, full: no difference shown between easy and fcfs in mean_waiting_time: 10 ± 0 s "
+        "(p = 0.75 by Holm over 3, sign test 0.25; 3 seeds)."
+    )
+    assert not any("better" in sentence for sentence in sentences)
 
 
 def test_other_choices_than_schedulers_are_compared_in_pairs() -> None:
     runs = [
-        run(100 * seed + worse, 2.0, 0.5, scheduler="easy", platform=platform, seed=str(seed))
-        for platform, worse in (("now", 0), ("half", 10), ("double", -10))
-        for seed in (1, 2, 3)
+        run(
+            100 * seed + worse * (10 + seed % 3),
+            2.0,
+            0.5,
+            scheduler="easy",
+            platform=platform,
+            seed=str(seed),
+        )
+        for platform, worse in (("now", 0), ("half", 1), ("double", -1))
+        for seed in range(6)
     ]
-    compared = [str(each) for each in compare(runs, METRICS, "platform=now")]
-    assert compared == [
-        f"kth, easy: {better} is better than {worse} in mean_waiting_time by 10 ± 0 s, with 100.0% "
-        "confidence (3 pairs)."
-        for better, worse in (("now", "half"), ("double", "now"))
+    compared = compare(runs, ["mean_waiting_time"], "platform=now")
+    assert [(each.better, each.worse, each.is_shown) for each in compared] == [
+        ("now", "half", True),
+        ("double", "now", True),
     ]
+    table = aggregate(runs, ["mean_waiting_time"], baseline=Baseline("now", "platform"))
+    assert [row["mean_waiting_time"].p_value for _, row in table.rows[1:]] == [
+        each.p_value for each in compared
+    ], "one test for table and sentences"
 
 
 def test_nothing_is_compared_without_seeds() -> None:

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.analysis.runs import Estimate, Paired, t_distribution, t_quantile
+from batsched_py.analysis.runs import (
+    Estimate,
+    Paired,
+    Range,
+    holm,
+    lag_1,
+    sign_test,
+    t_distribution,
+    t_quantile,
+)
 
 #: From printed tables of Student's distribution: degrees of freedom, probability, t.
 PRINTED = [
@@ -39,8 +48,24 @@ def test_an_interval_by_hand() -> None:
     assert estimate.half_width == pytest.approx(4.302653 / sqrt(3), abs=1e-6)
 
 
-def test_one_repetition_has_no_interval() -> None:
-    assert Estimate.of([5.0]) == Estimate(5.0, None)
+@pytest.mark.parametrize("values", [[5.0], [4.0, 6.0]])
+def test_one_or_two_repetitions_have_no_interval(values: list[float]) -> None:
+    assert Estimate.of(values) == Estimate(5.0)
+
+
+@given(st.lists(st.floats(1.001, 1e6), min_size=3, max_size=12))
+def test_an_interval_stays_in_the_possible_range(values: list[float]) -> None:
+    """And is about Student's where that is short."""
+    estimate = Estimate.of(values, Range(1.0))
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert 1.0 <= estimate.low <= estimate.mean <= estimate.high
+    shares = Estimate.of([value / (1e6 + 1) for value in values], Range(0.0, 1.0))
+    assert shares.low is not None
+    assert shares.high is not None
+    assert 0.0 <= shares.low <= shares.high <= 1.0
+    near = [1000.0, 1001.0, 1002.0]
+    assert Estimate.of(near, Range(0.0)).low == pytest.approx(Estimate.of(near).low, rel=1e-4)
 
 
 def test_no_repetition_has_no_mean() -> None:
@@ -49,7 +74,27 @@ def test_no_repetition_has_no_mean() -> None:
 
 def test_a_paired_comparison_is_a_t_test_of_the_differences() -> None:
     """Differences 1, 2, 3, 4: mean 2.5, deviation 1.291, so t = 3.873 with 3 degrees of freedom."""
-    paired = Paired.of([2, 4, 6, 8], [1, 2, 3, 4])
+    paired = Paired.of([1, 2, 3, 4])
     assert paired.difference.mean == 2.5
-    assert paired.confidence == pytest.approx(t_distribution(3.8730, 3), abs=1e-4)
-    assert Paired.of([1, 2], [1, 2]).confidence == 0.5
+    assert paired.p_value == pytest.approx(2 * (1 - t_distribution(3.8730, 3)), abs=1e-4)
+    assert paired.sign_p_value == 2 / 2**4
+    assert Paired.of([0, 0, 0]).p_value == 1.0
+    assert Paired.of([1, 1, 1]).p_value == 0.25, "three of the same sign are no proof"
+
+
+def test_the_sign_test_is_that_of_the_binomial_distribution() -> None:
+    stats = pytest.importorskip("scipy.stats", reason="checked against scipy")
+    for positive, negative in ((9, 0), (7, 2), (5, 4), (1, 1)):
+        expected = stats.binomtest(positive, positive + negative).pvalue
+        assert sign_test([1.0] * positive + [-1.0] * negative) == pytest.approx(expected)
+
+
+def test_holm_raises_p_values_step_by_step() -> None:
+    assert holm([0.01, 0.02, 0.03, 0.5]) == pytest.approx([0.04, 0.06, 0.06, 0.5])
+    assert holm([]) == []
+
+
+def test_the_autocorrelation_of_successive_values() -> None:
+    assert lag_1([1.0, -1.0, 1.0, -1.0]) == -0.75
+    assert lag_1([1.0, 2.0, 3.0]) is None
+    assert lag_1([2.0, 2.0, 2.0, 2.0]) is None

@@ -36,6 +36,7 @@ COMMANDS_ONLY = {
     "step",
     "live",
     "status",
+    "control",
     "sched_cfg_file",
     "disable_machine_state_tracing",
     "disable_schedule_tracing",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaign.test_hostile_archives import invoke
+from tests.processes import PROGRESS
 
 USERS = '''"""Users of a study."""
 
@@ -115,7 +116,7 @@ def test_an_export_runs_on_another_machine(
 
     trusting = ("campaign", "run", "theirs/plan.toml", "--logs", logs, "-j", "1", "--trust")
     result = invoke(*trusting)
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, PROGRESS.sub("", result.stderr)) == (0, "")
     assert "4 runs in theirs, 0 to do" in result.stdout
     shutil.rmtree(tmp_path / "theirs" / "runs" / "half_m128_twin_mine")
     assert "4 runs in theirs, 1 to do" in invoke(*trusting).stdout
@@ -133,7 +134,7 @@ def test_a_trusted_import_needs_no_further_word(
     monkeypatch.chdir(tmp_path)
     assert invoke("campaign", "import", "artifact.zip", "theirs", "--trust").exit_code == 0
     result = invoke("campaign", "run", "theirs/plan.toml", "--logs", study, "-j", "1")
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, PROGRESS.sub("", result.stderr)) == (0, "")
     assert "4 runs in theirs, 3 to do" in result.stdout
 
 

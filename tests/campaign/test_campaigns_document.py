@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign.plan import PluginEntry
-from batsched_py.campaign.plan_entries import LogEntry, PlatformEntry, SchedulerEntry
+from batsched_py.campaign.plan_entries import LogEntry, PlatformEntry, PluginEntry, SchedulerEntry
 from batsched_py.campaign.plan_file import AllocatorEntry, read_plan
 from docs.hooks.settings import tables
 from tests.experiment.commands import parsed

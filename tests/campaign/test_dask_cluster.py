@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign import executors
+from batsched_py.campaign import dask_cluster
 from batsched_py.campaign.run import Run
 from batsched_py.errors import InputError
 from tests.campaigns import conducted, manifests, results, wait_until
@@ -81,22 +81,23 @@ def test_a_dask_cluster_gives_the_same_results_even_if_a_worker_is_killed(folder
             workers[0].kill()
             _, err = campaign.communicate(timeout=PATIENCE)
     assert campaign.returncode == 0, err
+    assert "open to everyone who reaches it: they can run code as you" in err
     assert len(manifests(folder / "dask")) == 6
     conducted(folder, results="here")
     assert results(folder / "dask") == results(folder / "here")
 
 
 def test_a_cluster_that_is_not_there(first_run: Callable[[], Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "PATIENCE", 0.1)
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 0.1)
     with pytest.raises(InputError, match=r"there is no Dask cluster at tcp://127\.0\.0\.1:9: "):
-        list(executors.DaskCluster("tcp://127.0.0.1:9").run([first_run()]))
+        list(dask_cluster.DaskCluster("tcp://127.0.0.1:9").run([first_run()]))
 
 
 def test_an_address_is_needed(folder: Path) -> None:
     code, _, err = call(arguments(folder, "r", "--executor", "dask"))
     assert (code, err) == (
         1,
-        "batsched-py: error: --executor dask needs the --address of a Dask scheduler, such as tcp://host:8786\n",
+        "batsched-py: error: --executor dask needs the --address of a Dask scheduler, such as tls://host:8786\n",
     )
 
 
@@ -129,3 +130,61 @@ def test_a_batch_system_starts_the_workers(folder: Path, system: str) -> None:
     assert code == 0, err
     assert len(manifests(folder / "batch")) == 4
     assert (folder / "jobs.log").is_file()
+    assert "Traceback" not in err and "Exception ignored" not in err
+    assert "tls://" in (folder / "jobs.log").read_text()
+    assert not list(folder.rglob("key")), "the keys are removed with the cluster"
+
+
+#: The cluster of a batch system, and strangers who try to talk to it.
+STRANGERS = """
+import sys
+from pathlib import Path
+
+import distributed
+
+from batsched_py.campaign import dask_cluster
+
+distributed.utils.get_ip = lambda: "127.0.0.1"
+keys = Path(sys.argv[1])
+with dask_cluster.BatchSystem("slurm", 1).cluster(keys) as cluster:
+    address = cluster.scheduler_address
+    print(address.rpartition(":")[0], cluster.scheduler.http_server.address)
+    print({oct(file.stat().st_mode) for file in keys.iterdir()}, oct(keys.stat().st_mode))
+    with distributed.Client(cluster, timeout=60, set_as_default=False) as owner:
+        print(owner.status)
+    for stranger, security in (
+        (address.replace("tls://", "tcp://"), None),
+        (address, None),
+        (address, distributed.Security.temporary()),
+    ):
+        try:
+            distributed.Client(stranger, timeout=10, set_as_default=False, security=security)
+        except (OSError, TypeError):
+            print("refused")
+    print([name for name in cluster.scheduler.clients if name != "fire-and-forget"])
+"""
+
+
+def test_a_stranger_is_refused_by_the_cluster_of_a_batch_system(tmp_path: Path) -> None:
+    pytest.importorskip("dask_jobqueue")
+    pytest.importorskip("cryptography")
+    done = subprocess.run(
+        [sys.executable, "-c", STRANGERS, str(tmp_path)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.stdout.splitlines() == [
+        "tls://127.0.0.1 127.0.0.1",
+        "{'0o100600'} 0o40700",
+        "running",
+        *("refused", "refused", "refused"),
+        "[]",
+    ], done.stderr
+
+
+def test_keys_in_a_folder_that_a_script_cannot_name(tmp_path: Path) -> None:
+    pytest.importorskip("dask_jobqueue")
+    with pytest.raises(InputError, match=r"scripts of jobs cannot name .*my results, where the keys"):
+        dask_cluster.BatchSystem("slurm", 1).cluster(tmp_path / "my results")

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign.files import publish, remove_leftovers, workspace, write_file
-from batsched_py.errors import InputError
+from batsched_py.campaign.files import publish, remove_leftovers, workspace
 
 
 def test_a_workspace_is_gone_afterwards(tmp_path: Path) -> None:
@@ -31,14 +30,6 @@ def test_a_published_folder_replaces_another(tmp_path: Path) -> None:
         publish(folder, tmp_path / "runs" / "run")
     assert [path.name for path in (tmp_path / "runs" / "run").iterdir()] == ["new"]
     assert list((tmp_path / "work").iterdir()) == []
-
-
-def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
-    write_file(tmp_path / "file", b"old")
-    (tmp_path / "file.part").mkdir()
-    with pytest.raises(InputError, match="file: cannot be written: "):
-        write_file(tmp_path / "file", b"new")
-    assert (tmp_path / "file").read_bytes() == b"old"
 
 
 def test_only_the_workspaces_of_a_name_are_removed(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from tests.runs import Measured, Row, run_of
 PLAN = """
 title = "<b>Half</b> the machine & </script> no harm"
 metrics = ["makespan", "mean_waiting_time", "utilization", "mean_lateness"]
-repetitions = 2
+repetitions = 3
 
 [logs]
 small = { file = "small log.swf" }
@@ -63,8 +63,8 @@ def conducted(folder: Path, plan: str, lines: Sequence[str]) -> Campaign:
 
 @pytest.fixture(scope="module")
 def log(root: Path) -> list[str]:
-    """The lines of a log of a few hundred jobs."""
-    return (root / "workloads" / "sample.swf").read_text().splitlines(keepends=True)[:320]
+    """The lines of a log with so few jobs that no run of it is said to have no steady state."""
+    return (root / "workloads" / "sample.swf").read_text().splitlines(keepends=True)[:210]
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def page(campaign: Campaign) -> Path:
 
 
 def test_remarks_that_a_plan_asks_for_are_in_the_gantt_chart(log: list[str], tmp_path: Path) -> None:
-    plan = PLAN.replace("repetitions = 2", "").replace("fcfs = {}", "easy = { remarks = true }")
+    plan = PLAN.replace("repetitions = 3", "").replace("fcfs = {}", "easy = { remarks = true }")
     campaign = conducted(tmp_path, plan, log[:120])
     (easy,) = campaign.folder.glob("runs/*full_easy*")
     remarks = (easy / "out_remarks.csv").read_text()
@@ -202,20 +202,29 @@ def test_a_row_for_each_configuration_in_the_order_of_the_plan(browser: Any) -> 
 
 
 def test_repetitions_have_a_confidence_interval(browser: Any) -> None:
-    assert [["±" in cell for cell in row[3:]] for row in table(browser)] == [[False] * 4, [True] * 4] * 2
+    assert [["[" in cell for cell in row[3:]] for row in table(browser)] == [[False] * 4, [True] * 4] * 2
 
 
 def test_the_best_of_each_column_is_marked(browser: Any, campaign: Campaign) -> None:
     means = campaign.table().groupby(["platform", "scheduler"])[["mean_waiting_time", "utilization"]].mean()
-    for column, best in ((4, means["mean_waiting_time"].idxmin()), (5, means["utilization"].idxmax())):
+    for column, name, lowest in ((4, "mean_waiting_time", True), (5, "utilization", False)):
+        of_full = means.loc["full", name]
+        best = of_full.idxmin() if lowest else of_full.idxmax()
         rows = find(browser, f"#results tbody tr:has(td:nth-child({column + 1}).best)")
-        assert [tuple(row.text.split()[:2]) for row in rows] == [best]
+        marked = [tuple(row.text.split()[:2]) for row in rows]
+        assert ("full", best) in marked, "the best of a machine, whatever another one would do"
+        assert all(place in means.index for place in marked)
 
 
 def test_each_run_has_links_to_its_files(browser: Any, page: Path, campaign: Campaign) -> None:
     links = [link.get_dom_attribute("href") for link in find(browser, "#runs a")]
     files = [(page.parent / unquote(link)).resolve() for link in links]
-    expected = {(run.folder / f.path).resolve() for run in campaign.finished() for f in run.manifest.results}
+    expected = {
+        (run.folder / f.path).resolve()
+        for run in campaign.finished()
+        for f in run.manifest.results
+        if f.path != "windows.json"
+    }
     assert set(files) == expected | {(run.folder / "manifest.json").resolve() for run in campaign.finished()}
 
 
@@ -245,7 +254,7 @@ def test_a_click_on_a_value_leaves_only_what_has_it(browser: Any) -> None:
 
 def test_a_click_on_a_heading_sorts(browser: Any) -> None:
     def waits() -> list[float]:
-        return [float(row[4].split("±")[0].replace(",", "")) for row in table(browser)]
+        return [float(row[4].split("[")[0].strip(" †").replace(",", "")) for row in table(browser)]
 
     planned = waits()
     click(browser, "#results th", "mean waiting time")
@@ -323,7 +332,7 @@ def test_a_box_tells_how_repetitions_differ(browser: Any, campaign: Campaign) ->
         marks = waits[platform, "shuffled"].quantile([0.5, 0.25, 0.75]) / 3600
         text = told[f"{platform} · shuffled"]
         assert [float(word) for word in re.findall(r"[\d.]*\d", text)] == pytest.approx(
-            [*marks, 2], abs=0.006
+            [*marks, 3], abs=0.006
         )
 
 
@@ -661,7 +670,7 @@ def test_a_run_without_an_executed_job_has_a_row_and_no_curves(log: list[str], t
 
 
 def test_a_failed_run_is_listed_with_its_reason(log: list[str], tmp_path: Path) -> None:
-    broken = PLAN.replace("policies.py:Shuffled", "policies.py:Broken").replace("repetitions = 2", "")
+    broken = PLAN.replace("policies.py:Shuffled", "policies.py:Broken").replace("repetitions = 3", "")
     write_html(tmp_path / "report.html", conducted(tmp_path, broken, log))
     runs = content(tmp_path / "report.html")["runs"]
     assert [bool(run["links"]) for run in runs] == [True, True, False, False]

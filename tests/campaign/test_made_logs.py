@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from batsched_py.analysis.windows import Window
 from batsched_py.campaign.plan_file import read_plan
+from batsched_py.campaign.prepare import make
+from batsched_py.campaign.store import Campaign, conduct, planned_campaign, runs_to_do
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
 from batsched_py.workload.swf.reader import read_swf
+from tests.campaigns import Here, conducted
 from tests.runs import write_log
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,15 +101,19 @@ easy = {{}}
 def test_parts_and_loads_are_axes(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(AXES)
     plan = read_plan(tmp_path / "plan.toml")
-    assert len(plan.runs) == 2 * 3 * 2
+    assert len(plan.runs) == 3 * 2
     assert [run.name for run in plan.runs[:3]] == [
-        "sample_part1_load0.8_recorded_fcfs",
-        "sample_part1_load0.8_recorded_easy",
-        "sample_part1_load1_recorded_fcfs",
+        "sample_load0.8_recorded_fcfs",
+        "sample_load0.8_recorded_easy",
+        "sample_load1_recorded_fcfs",
     ]
+    day = 86400.0
+    assert plan.runs[0].windows == {
+        "1": Window(0, 28 * day / 0.8),
+        "2": Window(28 * day / 0.8, 56 * day / 0.8),
+    }
     assert plan.runs[0].axes == {
         "log": "sample",
-        "part": "1",
         "load": "0.8",
         "platform": "recorded",
         "scheduler": "fcfs",
@@ -117,8 +126,8 @@ def test_jobs_that_are_in_no_whole_part_are_counted(tmp_path: Path) -> None:
     jobs = read_swf(SAMPLE).submit
     left = jobs[jobs - jobs[0] >= 3 * 16 * 86400]
     said = (
-        f"sample is cut into 3 parts of 16d; the last {len(left)} jobs, of "
-        f"{(left[-1] - left[0]) / 86400:.1f} days, are left out."
+        "sample is simulated as a whole and measured in 3 windows of 16d; the first of them begins on an "
+        f"empty machine; the last {len(left)} jobs, of {(left[-1] - left[0]) / 86400:.1f} days, are in none."
     )
     (tmp_path / "plan.toml").write_text(
         AXES.replace("28d", "16d").replace("loads =", "#").replace("fcfs", "#")
@@ -138,37 +147,58 @@ def test_jobs_that_are_in_no_whole_part_are_counted(tmp_path: Path) -> None:
     assert said in page.read_text()
 
 
-def test_a_log_whose_jobs_are_all_in_parts_needs_no_remark(tmp_path: Path) -> None:
+def test_of_many_parts_the_first_leads_in_and_the_last_leads_out(tmp_path: Path) -> None:
+    """Unless the plan says what to measure."""
     log = write_log(tmp_path / "log.swf", [(n + 1, 0.9 * 86400 * n, 0, 60, 1, 1) for n in range(32)])
-    (tmp_path / "plan.toml").write_text(AXES.replace("28d", "14d").replace(str(SAMPLE), str(log)))
-    assert read_plan(tmp_path / "plan.toml").remarks == []
-
-
-def test_a_part_is_cut_before_its_load_is_changed(tmp_path: Path) -> None:
-    """So the jobs of a part are the same with every load, and can be compared one by one."""
-    (tmp_path / "plan.toml").write_text(AXES)
-    arguments = ["campaign", "run", str(tmp_path / "plan.toml"), "-d", str(tmp_path / "out"), "-j", "1"]
-    arguments += [
-        "--only",
-        "sample_part2_load0.8_recorded_easy",
-        "--only",
-        "sample_part2_load1.25_recorded_easy",
+    text = AXES.replace("28d", "4d").replace(str(SAMPLE), str(log))
+    (tmp_path / "plan.toml").write_text(text)
+    plan = read_plan(tmp_path / "plan.toml")
+    assert plan.remarks == [
+        "sample is simulated as a whole and measured in 5 windows of 4d: parts 2 to 6 of 7, the first leads "
+        "in and the last leads out.",
+        "sample: other loads are other times between arrivals, not other run times or sizes.",
     ]
-    result = CliRunner().invoke(batsched_py, arguments)
-    assert result.exit_code == 0, result.output
+    assert [*plan.runs[0].windows] == ["2", "3", "4", "5", "6"]
+    (tmp_path / "plan.toml").write_text('measure = "4d:13d"\n' + text)
+    assert [*read_plan(tmp_path / "plan.toml").runs[0].windows] == ["2", "3"]
+    (tmp_path / "plan.toml").write_text('measure = "25d:26d"\n' + text)
+    with pytest.raises(InputError, match=r"plan.toml:1: measure: '25d:26d' contains no whole part of 4d"):
+        read_plan(tmp_path / "plan.toml")
+
+
+def test_windows_of_a_run_are_measured_with_the_queue_that_the_one_before_has_left(tmp_path: Path) -> None:
+    """The jobs of a window are those of the run that are submitted then, with the waits they had there."""
+    (tmp_path / "plan.toml").write_text(AXES.replace("loads =", "#").replace("fcfs", "#"))
+    campaign = conducted(tmp_path)
+    (run,) = campaign.finished()
+    jobs = pd.read_csv(run.jobs_file)
+    table = campaign.table().set_index("part")
+    for part, window in run.measurement.windows.items():
+        inside = jobs[jobs.submission_time.between(window.begin, window.end, inclusive="left")]
+        assert table.loc[part, "nb_jobs"] == len(inside)
+        assert table.loc[part, "mean_waiting_time"] == pytest.approx(inside.waiting_time.mean())
+        begin, end = (
+            jobs.starting_time.clip(window.begin, window.end),
+            jobs.finish_time.clip(window.begin, window.end),
+        )
+        used = ((end - begin) * jobs.requested_number_of_resources).sum() / (64 * 28 * 86400)
+        assert table.loc[part, "utilization"] == pytest.approx(used)
+    assert "makespan" not in table.columns
+
+
+def test_a_part_has_the_same_jobs_with_every_load(tmp_path: Path) -> None:
+    """So parts can be compared one by one."""
+    (tmp_path / "plan.toml").write_text(AXES.replace("fcfs", "#"))
+    for log in read_plan(tmp_path / "plan.toml", folder=tmp_path).unmade:
+        make(log.path, log.recipe)
+    plan = read_plan(tmp_path / "plan.toml", folder=tmp_path)
+    campaign = planned_campaign(plan, tmp_path / "out")
+    list(conduct(campaign, runs_to_do(plan, campaign), Here()))
+    table = Campaign.open(campaign.folder).table()
+    assert table.groupby("part").nb_jobs.nunique().to_dict() == {"1": 1, "2": 1}
     wanted = read_swf(SAMPLE)
-    files = {
-        run.axes["load"]: run.experiment.scenario.workloads.files[0]
-        for run in read_plan(tmp_path / "plan.toml", folder=tmp_path / "out").runs
-        if run.axes["part"] == "2"
-    }
-    slow, fast = read_swf(files["0.8"]), read_swf(files["1.25"])
     inside = (wanted.submit - wanted.submit[0]) // (28 * 86400) == 1
-    assert (slow.job_number == wanted.job_number[inside]).all()
-    assert (slow.job_number == fast.job_number).all()
-    assert (slow.submit[-1] - slow.submit[0]) / (fast.submit[-1] - fast.submit[0]) == pytest.approx(
-        1.25 / 0.8
-    )
+    assert (table[table.part == "2"].nb_jobs == inside.sum()).all()
 
 
 def test_parts_of_a_log_that_is_yet_to_be_made_come_later(tmp_path: Path) -> None:
@@ -180,9 +210,9 @@ def test_parts_of_a_log_that_is_yet_to_be_made_come_later(tmp_path: Path) -> Non
     result = CliRunner().invoke(batsched_py, arguments)
     assert result.exit_code == 0, result.output
     plan = read_plan(tmp_path / "plan.toml", folder=tmp_path / "out")
-    parts = [run.axes["part"] for run in plan.runs]
-    assert len(parts) >= 2
-    assert "2" not in parts
+    (run,) = plan.runs
+    assert len(run.windows) >= 2
+    assert "2" not in run.windows
 
 
 def test_files_that_are_played_together_have_no_parts(tmp_path: Path) -> None:
@@ -194,7 +224,9 @@ def test_files_that_are_played_together_have_no_parts(tmp_path: Path) -> None:
 
 def test_a_part_may_be_excluded_by_its_number_and_a_load_by_its_factor(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(AXES + "[[exclude]]\npart = 1\nload = [0.8, 1.0]\n")
-    assert len(read_plan(tmp_path / "plan.toml").runs) == 12 - 4
+    windows = {run.name: [*run.windows] for run in read_plan(tmp_path / "plan.toml").runs}
+    assert windows["sample_load0.8_recorded_easy"] == ["2"]
+    assert windows["sample_load1.25_recorded_easy"] == ["1", "2"]
     (tmp_path / "plan.toml").write_text(AXES + "[[exclude]]\nload = 3.0\n")
     with pytest.raises(InputError, match="no run has the load '3'"):
         read_plan(tmp_path / "plan.toml")
@@ -208,7 +240,7 @@ def test_after_a_run_with_logs_from_elsewhere_the_plan_is_all_that_other_command
     (tmp_path / "logs" / "sample.swf").write_bytes(SAMPLE.read_bytes())
     (tmp_path / "study.toml").write_text(AXES.replace(str(SAMPLE), "sample.swf"))
     monkeypatch.chdir(tmp_path)
-    name = "sample_part1_load0.8_recorded_easy"
+    name = "sample_load0.8_recorded_easy"
 
     def campaign(command: str, *more: str) -> str:
         result = CliRunner().invoke(batsched_py, ["campaign", command, "study.toml", *more])
@@ -217,7 +249,7 @@ def test_after_a_run_with_logs_from_elsewhere_the_plan_is_all_that_other_command
 
     campaign("run", "--logs", "logs", "-j", "1", "--only", name)
     assert [path.name for path in (tmp_path / "logs").iterdir()] == ["sample.swf"]
-    assert len(list((tmp_path / "out" / "study" / "made").iterdir())) == 6
+    assert len(list((tmp_path / "out" / "study" / "made").iterdir())) == 2
     assert "easy" in campaign("table")
     assert "easy" in campaign("report")
     assert name in campaign("show", name)

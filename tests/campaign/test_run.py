@@ -31,7 +31,7 @@ def test_a_run_leaves_its_results_and_a_manifest(folder: Path, first_run: FirstR
     run = first_run()
     assert execute(run).error is None
     place = folder / "results" / "runs" / run.name
-    assert files(place) == [*MANIFEST, "metrics.json", "out_jobs.csv", "out_schedule.csv"]
+    assert files(place) == [*MANIFEST, "metrics.json", "out_jobs.csv", "out_schedule.csv", "windows.json"]
     assert files(folder / "results" / "work") == []
     metrics = json.loads((place / "metrics.json").read_text())
     assert (metrics["nb_jobs"], metrics["nb_jobs_finished"]) == (60, 60)
@@ -114,7 +114,8 @@ def test_a_run_of_a_plan_can_be_whatever_run_can(
     run = first_run()
     assert execute(run).error is None
     place = folder / "results" / "runs" / run.name
-    assert files(place) == [*MANIFEST, "metrics.json", *(f"out_{name}.csv" for name in special)]
+    tables = [f"out_{name}.csv" for name in special]
+    assert files(place) == [*MANIFEST, "metrics.json", *tables, "windows.json"]
     metrics = json.loads((place / "metrics.json").read_text())
     assert metrics["nb_jobs"] == 120
     assert ("consumed_joules" in metrics) == run.experiment.scenario.energy

@@ -261,6 +261,6 @@ def test_a_service_for_one_protocol_refuses_the_other() -> None:
     with serving("-s", "fcfs", "--protocol", "4") as service, Peer(service.endpoint) as peer:
         (event,) = peer.ask(OPENING)["events"]
         code, lines = service.end()
-    assert event["type"].startswith("THE_DECISION_PROCESS_FAILED: not a message of Batsim's protocol")
-    assert code == 1
-    assert "not a message of Batsim's protocol" in lines[0]
+    told = "a Batsim 5 has called, but --protocol 4 was given; leave it out to serve both"
+    assert event["type"] == f"THE_DECISION_PROCESS_FAILED: {told}"
+    assert (code, lines) == (1, [f"batsched-py: error: {told}"])

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from batsched_py import native
 from batsched_py.cli.main import batsched_py
-from tests.campaigns import archive, results
-from tests.processes import COMMAND, call, environment
+from tests.campaigns import archive, results, write_certificate
+from tests.processes import COMMAND, PROGRESS, call, environment
 
 PLAN = """
 [logs]
@@ -49,7 +49,7 @@ def invoke(arguments: list[str], cwd: Path) -> tuple[int, str, str]:
     """What a command does in this process, where no process of its own is needed: as ``call`` tells it."""
     with chdir(cwd):
         done = CliRunner().invoke(batsched_py, arguments)
-    return done.exit_code, done.stdout, done.stderr
+    return done.exit_code, done.stdout, PROGRESS.sub("", done.stderr)
 
 
 def test_plan_lists_the_runs(place: Path) -> None:
@@ -64,6 +64,12 @@ def test_a_finished_campaign_has_nothing_to_do(place: Path) -> None:
     code, out, err = invoke(["campaign", "run", "plan.toml"], cwd=place)
     assert (code, err) == (0, "")
     assert out.startswith("plan: 2 runs in out/plan, 0 to do\n")
+
+
+def test_status_takes_the_folder_that_reports_take(place: Path) -> None:
+    told = (0, "done    sample_full_fcfs\ndone    sample_full_easy\n2 done\n", "")
+    assert invoke(["campaign", "status", "out/plan"], cwd=place) == told
+    assert invoke(["campaign", "status", "plan.toml"], cwd=place) == told
 
 
 def test_status_tells_what_is_done_and_what_is_not(place: Path) -> None:
@@ -148,7 +154,7 @@ def test_a_failure_is_told_the_rest_goes_on_and_the_exit_code_says_so(place: Pat
 
 def test_a_missing_log_is_not_downloaded_without_being_asked(place: Path) -> None:
     (place / "far.toml").write_text(
-        PLAN.replace('"sample.swf"', '"far.swf", url = "http://127.0.0.1:9/far.swf"')
+        PLAN.replace('"sample.swf"', '"far.swf", url = "https://127.0.0.1:9/far.swf"')
     )
     assert invoke(["campaign", "run", "far.toml"], cwd=place) == (
         1,
@@ -157,14 +163,15 @@ def test_a_missing_log_is_not_downloaded_without_being_asked(place: Path) -> Non
     )
     code, _, err = invoke(["campaign", "run", "far.toml", "--yes"], cwd=place)
     assert code == 1
-    assert err.startswith("batsched-py: error: http://127.0.0.1:9/far.swf: cannot be downloaded to ")
+    assert err.startswith("batsched-py: error: https://127.0.0.1:9/far.swf: cannot be downloaded to ")
 
 
 def test_a_missing_log_is_downloaded_after_asking(place: Path, tmp_path: Path) -> None:
     """On a terminal, from an archive on loopback."""
     (tmp_path / "archive").mkdir()
     (tmp_path / "archive" / "near.swf").write_bytes((place / "sample.swf").read_bytes())
-    with archive(tmp_path / "archive") as url:
+    certificate = write_certificate(tmp_path / "both.pem")
+    with archive(tmp_path / "archive", certificate) as url:
         log = f'"near.swf", url = "{url}/near.swf"'
         (tmp_path / "near.toml").write_text(PLAN.replace('"sample.swf"', log))
         ours, theirs = pty.openpty()
@@ -176,12 +183,12 @@ def test_a_missing_log_is_downloaded_after_asking(place: Path, tmp_path: Path) -
             capture_output=True,
             text=True,
             cwd=tmp_path,
-            env=environment(),
+            env=environment(SSL_CERT_FILE=str(certificate)),
             check=False,
         )
         os.close(ours)
         os.close(theirs)
-    assert (run.returncode, run.stderr) == (
+    assert (run.returncode, PROGRESS.sub("", run.stderr)) == (
         0,
         f"near.swf is not here. Download it from {url}/near.swf to {tmp_path}? [y/N]: ",
     )

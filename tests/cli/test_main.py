@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from batsched_py import __version__, cli, native
 from batsched_py.cli.main import COMMANDS, batsched_py
-from tests.processes import COMMAND, PATIENCE, ROOT, environment
+from tests.processes import COMMAND, PATIENCE, ROOT, call_here, environment
 
 SAMPLE = ROOT / "workloads" / "sample.swf"
 
@@ -141,3 +141,17 @@ def test_a_command_imports_only_what_it_needs(arguments: str, absent: set[str], 
         timeout=PATIENCE,
     )
     assert process.stderr.splitlines()[-1] == "[]", process.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["rum"], "No such command 'rum' (did you mean 'run'?)."),
+        (["plot", "gant"], "No such command 'gant' (did you mean 'gantt'?)."),
+        (["schedulers", "eazy"], "there is no scheduler 'eazy' (did you mean 'easy'?); known are"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_recognised(words: list[str], meant: str) -> None:
+    code, _, err = call_here(words)
+    assert code
+    assert meant in err

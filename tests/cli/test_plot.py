@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -14,8 +15,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from batsched_py.analysis.plots.figures import draw
+from batsched_py.analysis.plots.runs import recorded_run
 from batsched_py.cli.main import batsched_py
 from batsched_py.cli.plot import summaries
+from batsched_py.workload.swf.reader import read_swf
 from tests.runs import Row, write_jobs
 from tests.simulator.network.test_execution import STORAGE
 
@@ -30,7 +34,7 @@ KINDS = {
     "decisions": "EASY FCFS",
     "boxes": "EASY FCFS --recorded LOG",
     "cycles": "LOG MADE",
-    "work": "LOG MADE --performance 1.667",
+    "work": "LOG MADE --performance 1.667 --performance 2.5",
     "ecdf": "EASY FCFS --of slowdown --by class --recorded LOG",
     "gantt": "EASY --colour user --recorded LOG",
     "links": "SHARED --most 3",
@@ -50,6 +54,7 @@ KINDS = {
     "scalability": "EASY FCFS --recorded LOG",
     "load": "TABLE --metric mean_waiting_time",
     "repetitions": "TABLE",
+    "equilibrium": "BALANCE --platform p2",
 }
 
 
@@ -66,6 +71,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for place, (load, scheduler, seed) in enumerate(product((0.8, 1.0), ("easy", "fcfs"), (1, 2, 3))):
         lines.append(f"r{place},sample,{load},{scheduler},{seed},{3600 * place},{place + seed**2}")
     (folder / "metrics.csv").write_text("\n".join(lines))
+    lines = ["run,log,load,platform,users,throughput,mean_turnaround_time"]
+    for place, (load, platform, users) in enumerate(product((0.8, 1), ("p1", "p2"), ("rigid", "reacting"))):
+        lines.append(f"r{place},sample,{load},{platform},{users},{50 + place},{3600 * (9 - place)}")
+    (folder / "balance.csv").write_text("\n".join(lines))
     return folder
 
 
@@ -97,6 +106,7 @@ def plot(kind: str, results: Path, output: Path) -> bytes:
         "MADE": results / "made.csv",
         "SHARED": results / "shared_jobs.csv",
         "TABLE": results / "metrics.csv",
+        "BALANCE": results / "balance.csv",
     }
     result = invoke("plot", kind, *(files.get(word, word) for word in KINDS[kind].split()), "-o", output)
     assert result.output == "", result.output
@@ -110,6 +120,20 @@ def error_of(*arguments: object) -> str:
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
     return result.stderr
+
+
+def test_processors_of_each_log_may_have_a_performance_of_their_own(tmp_path: Path) -> None:
+    run = recorded_run(read_swf(LOG))
+    panels = draw("work", [run, replace(run, label="faster")], performance=(1.0, 10.0)).axes
+    most = []
+    for panel in panels:
+        (shares,) = (each.get_data() for each in panel.patches)
+        most.append(shares.edges[1:][shares.values > 0].max())
+    assert most[1] == pytest.approx(10 * most[0], rel=0.5)
+    assert "3 values for 1 logs and runs" in error_of(
+        *("work", LOG, *3 * ("--performance", "2"), "-o", tmp_path / "work.png")
+    )
+    assert "performance" in error_of("work", LOG, "--performance", "0", "-o", tmp_path / "work.png")
 
 
 def test_every_kind_is_tested() -> None:

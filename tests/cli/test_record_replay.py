@@ -223,7 +223,7 @@ def test_a_decision_that_batsim_refuses_is_a_difference(tmp_path: Path) -> None:
     exchanges[place] = Exchange(exchange.line, exchange.request, json.dumps(decision).encode())
     result = replay(write(tmp_path / "talk.jsonl", exchanges), "--to", "batsim", *INPUTS)
     assert result.exit_code == 1
-    assert "  replayed  error: ExecuteJob at " in result.stdout
+    assert "  replayed  error: ExecuteJob w0!" in result.stdout
     assert "w0!nobody" in result.stdout
 
 
@@ -241,7 +241,7 @@ def test_the_reply_that_made_batsim_abort_is_named(tmp_path: Path) -> None:
     exchanges[-1] = Exchange(exchanges[-1].line, exchanges[-1].request, bad)
     result = replay(write(tmp_path / "talk.jsonl", exchanges), "--to", "batsim", *INPUTS)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("batsched-py: error: RejectJob at ")
+    assert result.stderr.startswith("batsched-py: error: RejectJob w0!")
     assert "w0!x" in result.stderr
 
 

@@ -76,6 +76,38 @@ def test_json_tells_what_schedule_csv_tells(tmp_path: Path) -> None:
     assert report["utilization"] == pytest.approx(work / (64 * report["makespan"]), rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--hosts 64 --users resample -u weeks=1 -u seed=1",
+        "--hosts 64 --users site-level -u nb_users=5 -u days=2",
+        "--hosts 64 --users think-time",
+        "--hosts 640",
+        "--hosts 16 --reject-larger --users resample -u weeks=1",
+        "--hosts 64 --failures exponential --mtbf 2600000 --repair-time 7200 --on-failure resubmit",
+    ],
+)
+@pytest.mark.parametrize("pure", [False, True])
+def test_one_name_is_one_value_in_summary_and_metrics(
+    options: str, pure: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if pure:
+        monkeypatch.setattr("batsched_py.native.library", None)
+    log = tmp_path / "log.swf"
+    assert (
+        CliRunner().invoke(batsched_py, ["change", str(SAMPLE), str(log), "first", "jobs=900"]).exit_code == 0
+    )
+    result = invoke("-w", log, "-s", "easy", *options.split(), "-e", tmp_path / "out", "--json")
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    printed = CliRunner().invoke(batsched_py, ["metrics", str(tmp_path / "out_jobs.csv"), "--json"]).stdout
+    measured = json.loads(printed)["metrics"]
+    same = [name for name in told if name in measured]
+    assert {"makespan", "utilization", "mean_waiting_time", "mean_bounded_slowdown"} <= {*same}
+    for name in same:
+        assert told[name] == pytest.approx(measured[name], rel=1e-6), name
+
+
 def test_the_table_is_short_and_names_the_files(tmp_path: Path) -> None:
     result = invoke("-w", SAMPLE, "-s", "easy", "-e", tmp_path / "o")
     assert result.exit_code == 0
@@ -173,7 +205,7 @@ def test_jobs_that_communicate_are_refused_or_cut_short(tmp_path: Path) -> None:
         (
             ["-o", "depth=3"],
             "scheduler 'easy' has no option 'depth'; "
-            "it knows selection, nodes, selection_seed, allocator, order, backfill",
+            "it knows selection, nodes, selection_seed, allocator, stuck, order, backfill, ends",
         ),
     ],
 )

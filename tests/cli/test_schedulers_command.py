@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from batsched_py.cli.listings import schedulers_command
 from batsched_py.schedulers import SCHEDULERS
+from tests.processes import call_here
 
 POLICY = '''
 from __future__ import annotations
@@ -68,3 +70,16 @@ def test_options_are_described_with_type_meaning_and_default(tmp_path: Path) -> 
         "lowest|contiguous|best-fit|spread|random|fastest|fewest-switches|least-loaded",
         "Which",
     ]
+
+
+@pytest.mark.parametrize("kind", ["schedulers", "users", "models", "changes"])
+def test_list_has_every_kind(kind: str) -> None:
+    code, everything, _ = call_here(["list"])
+    _, lines, _ = call_here(["list", kind])
+    assert code == 0
+    assert lines == call_here([kind])[1]
+    assert f"{kind}:\n" + "".join(f"  {line}\n" for line in lines.splitlines()) in everything
+
+
+def test_list_describes_one() -> None:
+    assert call_here(["list", "schedulers", "easy"]) == call_here(["schedulers", "easy"])

@@ -137,7 +137,7 @@ def decision(kind: str, **data: object) -> list[bytes]:
         ([b"{}", b"{}"], "a message of the decision process came in 2 frames"),
         (
             decision("EXECUTE_JOB", job_id="w0!9", alloc="0"),
-            "ExecuteJob at 0.000000: job w0!9 is not waiting",
+            "ExecuteJob w0!9 at 0.000000: job w0!9 is not waiting",
         ),
         (decision("DANCE"), "DANCE at 0.000000: Batsim does not know such a decision"),
     ],
@@ -285,3 +285,55 @@ def test_the_messages_can_be_logged(fcfs: Service, tmp_path: Path) -> None:
     )
     assert code == 0
     assert err.splitlines()[0].startswith('batsched-py: debug: sending b\'{"now":0.000000,')
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (
+            ["--on-failure", "kill"],
+            "--on-failure kill needs jobs that are submitted from here: give their -w",
+        ),
+        (["--walltime", "max"], "--walltime is about the jobs of -w FILE"),
+        (["--users", "rigid"], "--users submit the jobs of -w FILE"),
+    ],
+)
+def test_what_is_about_jobs_of_users_is_refused_by_name_without_them(words: list[str], error: str) -> None:
+    code, _, err = call_here(["serve", "-s", "easy", *words])
+    assert (code, error in err) == (1, True)
+
+
+LOG = """; MaxProcs: 16
+1 0 -1 50 4 -1 -1 4 60 -1 1 1 1 1 -1 -1 -1 -1
+2 5 -1 30 8 -1 -1 8 60 -1 1 1 1 1 -1 -1 -1 -1
+3 7 -1 30 16 -1 -1 16 60 -1 1 1 1 1 -1 -1 -1 -1
+"""
+PLATFORM = Path(__file__).parents[1] / "data/batsim42/four_grid1000-3_conservative/platform.xml"
+OUTAGE = """{"timestamp": 20, "type": "machine_unavailable", "resources": "0-5"}
+{"timestamp": 60.5, "type": "machine_available", "resources": "0-5"}
+"""
+
+
+@pytest.mark.parametrize("rule", ["kill", "resubmit"])
+def test_jobs_that_fail_are_killed_by_a_service_as_by_run(tmp_path: Path, rule: str) -> None:
+    log, events = tmp_path / "log.swf", tmp_path / "events.txt"
+    log.write_text(LOG)
+    events.write_text(OUTAGE)
+    with serving("-s", "easy", "-w", log, "--on-failure", rule) as service:
+        batsim = [
+            "batsim",
+            "-s",
+            service.endpoint,
+            "--hosts",
+            "16",
+            "--events",
+            events,
+            "-e",
+            tmp_path / "far",
+        ]
+        assert call_here([*batsim, "--enable-dynamic-jobs", "--enable-profile-reuse"])[0] == 0
+    run = ["run", "-s", "easy", "-w", log, "--on-failure", rule, "-p", PLATFORM, "--events", events]
+    assert call_here([*run, "-e", tmp_path / "near"])[0] == 0
+    far, near = ((tmp_path / f"{name}_jobs.csv").read_text() for name in ("far", "near"))
+    assert far == near
+    assert ("restart=1" in far, "failed=0-3" in far) == (rule == "resubmit", True)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+import batsched_py as bp
 from batsched_py.cli.main import batsched_py
+from batsched_py.workload.description import describe
 from batsched_py.workload.sources import read_log
 
 COMMANDS = ["change", "changes", "compare", "convert", "describe", "fit", "generate", "models"]
@@ -247,6 +250,26 @@ def test_compare_prints_a_column_for_each_model(sample: Path) -> None:
     assert head.split() == ["log", "naive", "slots", "tolerance"]
     (row,) = [line for line in text.splitlines() if "spatial entropy" in line]
     assert "✗" in row
+
+
+def test_generate_prints_the_load_beside_that_of_the_log(sample: Path, tmp_path: Path) -> None:
+    text = output("generate", "slots", "--like", sample, "-n", "500", "-o", tmp_path / "a.swf")
+    load = describe(read_log(sample)).load.load
+    made = describe(read_log(tmp_path / "a.swf")).load.load
+    assert load is not None and made is not None
+    assert text.endswith(f", load {made:.1%}; the log it is like has a load of {load:.1%}\n")
+
+
+def test_compare_ranks_policies_on_log_and_model(sample: Path, tmp_path: Path) -> None:
+    output("change", sample, tmp_path / "short.swf", "first", "jobs=150")
+    text = output("compare", tmp_path / "short.swf", "naive", "--seeds", "1", "--rankings")
+    waits, slowdowns = re.findall(r"Kendall's tau +(\S+) \(\S+\)", text)
+    assert -1 <= float(waits) <= 1 and -1 <= float(slowdowns) <= 1
+    (row,) = re.findall(
+        r"^ *conservative +(.*\S)", text.split("mean wait, in hours")[1].split("slowdown")[0], re.M
+    )
+    hours = bp.simulate(tmp_path / "short.swf", "conservative").overview.mean_waiting_time / 3600
+    assert row.startswith(f"{hours:.2f} (")
 
 
 def test_models_are_listed_and_described() -> None:

@@ -71,6 +71,42 @@ def test_decisions_bear_the_time_of_the_request() -> None:
     )
 
 
+class Waker(Scheduler):
+    """Wants to be called at a time between two microseconds."""
+
+    name = "waker"
+
+    def __init__(self, by_name: bool) -> None:
+        self.by_name = by_name
+        self.asked_at: list[float] = []
+
+    def schedule(self, cluster: Cluster) -> None:
+        if not self.asked_at:
+            if self.by_name:
+                cluster.call_at(2.0000004)
+            else:
+                cluster.decide(ev.CallMeLater(2.0000004))
+        self.asked_at.append(cluster.now)
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_call_is_asked_for_at_the_first_microsecond_that_is_not_before_its_time(by_name: bool) -> None:
+    reply = DecisionProcess(Waker(by_name)).react(begins())
+    assert reply.events == [ev.CallMeLater(2.000001, time=0.0)]
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_call_that_a_simulator_makes_too_early_is_asked_for_again(by_name: bool) -> None:
+    """A Batsim 4 does not say which call it is; the policy hears of the one that comes in time only."""
+    waker = Waker(by_name)
+    process = DecisionProcess(waker)
+    process.react(begins())
+    again = process.react(ev.Message(2.0, [ev.RequestedCall(time=2.0)]))
+    assert again == ev.Message(2.0, [ev.CallMeLater(2.000001, time=2.0)])
+    assert process.react(ev.Message(2.000001, [ev.RequestedCall(time=2.000001)])).events == []
+    assert waker.asked_at == [0.0, 2.000001]
+
+
 def test_jobs_that_can_never_fit_are_rejected_without_asking() -> None:
     watcher = Watcher()
     process = DecisionProcess(watcher)

@@ -6,22 +6,27 @@ import gzip
 import hashlib
 import io
 import shutil
+import socket
 import tempfile
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from threading import Thread
+from typing import Any, NamedTuple
 
 import msgspec
+from click.testing import CliRunner
 
 from batsched_py.analysis.outcome import read_summary
+from batsched_py.analysis.plots.runs import read_run
 from batsched_py.analysis.schedule import host_sets, read_schedule
 from batsched_py.campaign.archive import import_campaign
 from batsched_py.campaign.plan_file import read_plan
 from batsched_py.campaign.run import FileDigest, Manifest, Run
 from batsched_py.campaign.store import Campaign, Wanted
+from batsched_py.cli.main import batsched_py
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.python import Batsim
 from batsched_py.errors import BatschedError
@@ -32,8 +37,10 @@ from batsched_py.protocol.dialects import BATSIM4, BATSIM5
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.agenda import read_events
+from batsched_py.simulator.machine_files import read_toml_machine
 from batsched_py.simulator.platform import Platform, read_platform
 from batsched_py.simulator.setup import Setup
+from batsched_py.slurm.scenario import Sources, read_scenario
 from batsched_py.users import USERS
 from batsched_py.wire.conversation import read_conversation
 from batsched_py.workload.model import Workload
@@ -42,6 +49,7 @@ from batsched_py.workload.read import read_workload
 from batsched_py.workload.recipe import load_model, save_model
 from batsched_py.workload.sources import read_log
 from batsched_py.workload.swf.log import start_of, zone_of
+from tests.slurm.files import write_cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 _SAMPLE = ROOT / "workloads" / "sample.swf"
@@ -400,6 +408,52 @@ def _as_workload(path: Path) -> object:
 
 
 #: By name; what is found in one of them is saved under that.
+#: What the tools of a Slurm print, and how each is handed to the import.
+_SLURM_TEXTS = {
+    "slurm.conf": "conf",
+    "dump.cfg": "accounting",
+    "qos.txt": "accounting",
+    "shares.txt": "accounting",
+    "reservations.txt": "reservations",
+    "jobs.sacct": "jobs",
+}
+
+
+def _slurm_text(name: str) -> Target:
+    """One file of a Slurm cluster, beside good ones."""
+
+    def feed(content: bytes, folder: Path) -> None:
+        write_cluster(folder)
+        (folder / name).write_bytes(content)
+        kind = _SLURM_TEXTS[name]
+        given: dict[str, Any] = {"conf": folder / "slurm.conf", "jobs": folder / "jobs.sacct"}
+        given[kind] = (folder / name,) if kind in ("accounting", "reservations") else folder / name
+        read_scenario(Sources(**given))
+
+    def seeds() -> list[bytes]:
+        with tempfile.TemporaryDirectory() as folder:
+            return [(write_cluster(Path(folder)) / name).read_bytes()]
+
+    return Target(feed, seeds)
+
+
+def _ask_status(content: bytes, folder: Path) -> None:
+    """What anything may answer that is asked how far it is."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.sendall(content + b"\n")
+
+        thread = Thread(target=answer)
+        thread.start()
+        result = CliRunner().invoke(batsched_py, ["status", str(server.getsockname()[1])])
+        thread.join()
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+
+
 TARGETS: dict[str, Target] = {
     "message": _requested(BATSIM4),
     "message5": _requested(BATSIM5),
@@ -435,4 +489,8 @@ TARGETS: dict[str, Target] = {
     "manifest": _campaign_file("runs/r/manifest.json"),
     "metrics": _campaign_file("runs/r/metrics.json"),
     "archive": _file("x.zip", _import, _archive),
+    "machine": _file("m.toml", read_toml_machine, *sorted((ROOT / "platforms").glob("*.toml"))),
+    "result": _file("out_jobs.csv", lambda path: read_run(path, "x"), GOLDEN / "dyn_ack" / "jobs.csv"),
+    "status": Target(_ask_status, lambda: [b'{"now":12.5,"waiting":3,"hosts":{"busy":[1,2]}}']),
+    **{f"slurm_{Path(name).stem}": _slurm_text(name) for name in _SLURM_TEXTS},
 }

@@ -13,8 +13,8 @@ from batsched_py.workload.model import Workload
 
 @pytest.fixture(scope="session")
 def log(root: Path) -> bp.Log:
-    """The first weeks of the sample."""
-    return bp.read_log(root / "workloads" / "sample.swf").first(500)
+    """The first days of the sample."""
+    return bp.read_log(root / "workloads" / "sample.swf").first(250)
 
 
 @pytest.fixture(scope="session")

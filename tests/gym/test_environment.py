@@ -50,7 +50,7 @@ def test_what_is_observed_is_in_its_space_to_the_end(log: bp.Log, name: str) -> 
         observation, _, over, _, info = env.step(action)
     assert env.observation_space.contains(observation)
     assert not observation["action_mask"].any()
-    assert info["nb_jobs"] == 40
+    assert info["nb_jobs"] == 20 + 40 + 20  # those of the window, and half as many before and after
 
 
 def test_the_same_seed_gives_the_same_window(log: bp.Log) -> None:

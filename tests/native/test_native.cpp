@@ -51,7 +51,7 @@ std::string text_of(const Runs& hosts) {
 
 void free_hosts_are_a_set() {
     std::mt19937 random(1);
-    FreeHosts free(40);
+    HostPool free(40);
     std::set<int64_t> plain;
     for (int64_t host = 0; host < 40; ++host) plain.insert(host);
     std::vector<Runs> taken;
@@ -118,10 +118,10 @@ void an_availability_profile_finds_the_earliest_time() {
     CHECK(profile.earliest({2}, 11) == 20);
     CHECK(profile.free_at(15) == 1);
     profile.give(10, 20, {3});
-    CHECK(profile.size() == 1);
+    CHECK(profile.steps().size() == 1);
     CHECK(profile.earliest({5}, 1) == INFINITY);
     profile.advance(30);
-    CHECK(profile.time(0) == 30);
+    CHECK(profile.steps()[0].first == 30);
 }
 
 void names_can_be_taken_once() {
@@ -149,7 +149,7 @@ std::string run_first_fit(std::vector<JobPtr> jobs, int64_t hosts) {
     while (simulation.advance()) {
         int64_t behind = 0;
         while (JobPtr job = simulation.queue.find(behind, INT64_MAX, [&](Request request, double) {
-                   return request.fits(simulation.free.available());
+                   return request.fits(simulation.free->available());
                })) {
             behind = job->arrival;
             simulation.start(job);
@@ -187,13 +187,15 @@ void a_killed_job_leaves_its_hosts() {
     }
     CHECK(nb_ended == 1);
     CHECK(simulation.rows.sums.nb_jobs == 2 && simulation.rows.sums.nb_success == 1);
-    CHECK(simulation.free.available().hosts == 2);
+    CHECK(simulation.free->available().hosts == 2);
 }
 
-void a_log_is_read_unless_it_is_unusual() {
+std::optional<SwfReader::Line> nothing(std::string_view, size_t) { return std::nullopt; }
+
+void a_log_is_read_but_for_what_cannot_be_used() {
     std::string line = "1 5 3 10 4 -1 -1 4 20 -1 1 7 1 -1 2 1 -1 -1\n";
     SwfReader reader("w0", 2.0, 1.0);
-    CHECK(reader.read("; MaxProcs: 9\n" + line + "2 6.25 -1 30 0 -1 -1 2 20 -1 1 8 1 -1 2 1 -1 -1\n"));
+    reader.read("; MaxProcs: 9\n" + line + "2 6.25 -1 30 0 -1 -1 2 20 -1 1 8 1 -1 2 1 -1 -1\n", nothing);
     std::shared_ptr<Log> log = reader.finish();
     CHECK(log && log->size() == 2 && reader.comments.size() == 1);
     JobPtr job = log->job(1);
@@ -201,16 +203,34 @@ void a_log_is_read_unless_it_is_unusual() {
     CHECK(job->profile.name == "run_30" && job->profile.amount == 60);
     CHECK(log->records[0].finish == 13);
     CHECK(log->by_user().size() == 2 && log->by_user()[0].first == "7");
-    CHECK(!SwfReader("w0", 1, 1).read("1 2 3\n"));
-    SwfReader twice("w0", 1, 1);
-    CHECK(twice.read(line + line) && !twice.finish());
+    SwfReader bad("w0", 1, 1);
+    size_t judged = 0;
+    bad.read(line + "1 2 3\n" + line, [&](std::string_view text, size_t number) {
+        judged += text == "1 2 3" && number == 2;
+        return std::optional<SwfReader::Line>();
+    });
+    CHECK(judged == 1 && bad.nb_records == 2 && bad.nb_repeated == 1 && bad.first_repeated[0] == 3);
+    CHECK(bad.finish()->size() == 1);
+    SwfReader unknown("w0", 1, 1);
+    unknown.read("1 5 3 -1 4 -1 -1 4 20 -1 1 7 1 -1 2 1 -1 -1\n" + line, nothing);
+    CHECK(unknown.nb_unknown == 1 && unknown.nb_repeated == 1 && !unknown.finish());
+}
+
+void names_differ_in_their_last_digits() {
+    Names names;
+    for (const char* name : {"w!7", "w!07", "w!70", "w!0", "w!00", "w!", "v!7", "w!99999999999999999999999", "w!7#1"}) {
+        CHECK(names.insert(name) && !names.insert(name));
+    }
+    for (int number = 1000; number < 3000; ++number) CHECK(names.insert("w!" + std::to_string(number)));
+    CHECK(!names.insert("w!1000") && !names.insert("w!2999") && names.insert("w!3000"));
 }
 
 // A session that another one's user waited for starts its think time after that one's end, however late it is.
 void think_times_are_kept() {
     SwfReader reader("w0", 1.0, 1.0);
-    CHECK(reader.read("1 0 0 10 1 -1 -1 1 9999 -1 1 7 1 -1 2 1 -1 -1\n"
-                      "2 5000 0 10 1 -1 -1 1 9999 -1 1 7 1 -1 2 1 -1 -1\n"));
+    reader.read("1 0 0 10 1 -1 -1 1 9999 -1 1 7 1 -1 2 1 -1 -1\n"
+                "2 5000 0 10 1 -1 -1 1 9999 -1 1 7 1 -1 2 1 -1 -1\n",
+                nothing);
     std::shared_ptr<Log> log = reader.finish();
     Simulation simulation(1, 0.5);
     simulation.accept_users();
@@ -255,7 +275,8 @@ int main() {
         {"names can be taken once", names_can_be_taken_once},
         {"jobs run, end and are rejected", jobs_run_end_and_are_rejected},
         {"a killed job leaves its hosts", a_killed_job_leaves_its_hosts},
-        {"a log is read unless it is unusual", a_log_is_read_unless_it_is_unusual},
+        {"names differ in their last digits", names_differ_in_their_last_digits},
+        {"a log is read but for what cannot be used", a_log_is_read_but_for_what_cannot_be_used},
         {"think times are kept", think_times_are_kept},
         {"a rule that is broken ends the simulation", a_rule_that_is_broken_ends_the_simulation},
     };

@@ -225,7 +225,7 @@ def test_that_schedules_of_policies_on_machines_of_nodes_are_clean(policy: str) 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_that_many_schedules_of_policies_are_clean(policy: str) -> None:
-    for seed in range(200):
+    for seed in range(80):
         clean(seed, policy, list(CHOICES)[seed % len(CHOICES)])
 
 

@@ -20,6 +20,8 @@ from tests.processes import call_here, call_one_after_another
 HOSTS = [Host(number, f"host{number}") for number in range(8)]
 RULES = ("kill", "resubmit", "checkpoint")
 NB_JOBS = 60
+BETWEEN = 900
+HORIZON = 2.0 * BETWEEN * NB_JOBS  # for failures: twice the last submission
 
 
 def rows_of(prefix: Path) -> list[dict[str, str]]:
@@ -39,7 +41,8 @@ def hosts_of(row: dict[str, str]) -> HostSet:
 def log(tmp_path: Path) -> Path:
     """Jobs of 1 to 4 processors that run for up to four hours."""
     lines = [
-        f"{n} {600 * n} -1 {1 + 977 * n % 14400} {1 + n % 4} -1 -1 {1 + n % 4} 14400 -1 1 {n % 5} {'-1 ' * 6}"
+        f"{n} {BETWEEN * n} -1 {1 + 977 * n % 14400} {1 + n % 4} -1 -1 {1 + n % 4} 14400 -1 1 {n % 5}"
+        f" {'-1 ' * 6}"
         for n in range(1, NB_JOBS + 1)
     ]
     path = tmp_path / "log.swf"
@@ -86,7 +89,7 @@ def test_the_validator_finds_jobs_on_failed_hosts_and_kills_that_no_failure_expl
 @pytest.mark.parametrize("rule", RULES)
 def test_no_job_is_lost_and_lost_work_adds_up(log: Path, tmp_path: Path, rule: str, scheduler: str) -> None:
     metrics = run(log, tmp_path / "out", rule, scheduler)
-    outages = RandomFailures("exponential", 30000.0, 2000.0).outages(Units(HOSTS), 86400.0)
+    outages = RandomFailures("exponential", 30000.0, 2000.0).outages(Units(HOSTS), HORIZON)
     chains: defaultdict[int, list[dict[str, str]]] = defaultdict(list)
     for row in rows_of(tmp_path / "out"):
         chains[int(row["job_id"].partition("#")[0])].append(row)

@@ -27,6 +27,7 @@ ORDERS = (
     "wfp3",
     "unicep",
     "f1",
+    "f1-queue",
     "fair-share",
 )
 SELECTIONS = ("lowest", "contiguous", "best-fit", "spread", "random", "fastest")
@@ -60,13 +61,14 @@ def busy_day(jobs: int = 60) -> list[JobSpec]:
 STARVING = {"filler", "ljf", "multi-queue", "random", "sjf", "user-aware"}
 
 
-@pytest.mark.parametrize("examples", [2, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [2, pytest.param(10, marks=pytest.mark.slow)])
 @every_policy
 def test_it_has_every_property_that_a_policy_should_have(
     name: str, options: dict[str, str], examples: int
 ) -> None:
     promise = name if name in ("fcfs", "easy", "conservative") and not options else None
     waived = ["starves no job"] if name in STARVING or options else []
+    waived += ["passes the cases"] if name == "reject-all" else []
     check(lambda: policy(name, **options), promise=promise, waived=waived, examples=examples)  # type: ignore[arg-type]
 
 

@@ -107,6 +107,19 @@ def test_an_order_that_depends_on_time_changes_with_it() -> None:
     assert names(cluster) == ["small", "late", "large"]
 
 
+def test_f1_of_the_queue_does_the_same_wherever_a_log_begins() -> None:
+    """Since the begin of a log, the same jobs a year later are in another order."""
+    orders = {}
+    for begin in (0.0, 3e7):
+        waiting = [job("wide", begin + 1, 64, 1e5), job("small", begin + 9e4, 1, 10.0)]
+        cluster = bench_with(*waiting, now=begin + 1e5).cluster
+        for name in ("f1", "f1-queue"):
+            cluster.order_queue(order(name, cluster))
+            orders[name, begin] = names(cluster)
+    assert orders["f1-queue", 0.0] == orders["f1-queue", 3e7] == ["wide", "small"]
+    assert orders["f1", 0.0] == ["wide", "small"] and orders["f1", 3e7] == ["small", "wide"]
+
+
 def run_for(bench: Workbench, one: Job, seconds: float) -> None:
     bench.start(one)
     bench.now += seconds

@@ -290,5 +290,5 @@ def test_what_was_told_once_is_no_news_when_a_policy_is_asked_again() -> None:
 
 
 def test_an_option_that_is_none_of_the_choices_is_answered_with_them() -> None:
-    with pytest.raises(InputError, match=r"'easy': .* choose among submission, shortest, longest"):
-        policy("easy", order="tallest")
+    with pytest.raises(InputError, match=r"'easy': .* choose among lowest, contiguous"):
+        policy("easy", selection="tallest")

@@ -214,8 +214,8 @@ def test_a_row_that_follows_at_once_has_no_mean_power(tmp_path: Path) -> None:
     drive.finish()
     assert (tmp_path / "out_consumed_energy.csv").read_text().splitlines() == [
         "time,energy,event_type,wattmin,epower",
-        "0,0,s,240,NA",
-        "0,0,s,240,NA",
-        "10,2000,e,240,200",
-        "10,2000,e,240,NA",
+        "0.000000,0.000000,s,240.000000,NA",
+        "0.000000,0.000000,s,240.000000,NA",
+        "10.000000,2000.000000,e,240.000000,200.000000",
+        "10.000000,2000.000000,e,240.000000,NA",
     ]

@@ -124,6 +124,17 @@ def test_cabinets_and_peers_are_hosts(write) -> None:
     ]
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_peer_beside_a_host_is_refused_as_simgrid_does(write, order: tuple[int, int]) -> None:
+    parts = (
+        '<host id="h" coordinates="0 0 0" speed="1Gf"/>',
+        '<peer id="p" coordinates="0 0 1" speed="3Gf" bw_in="1Gbps" bw_out="1Gbps"/>',
+    )
+    path = write(f'<zone id="x" routing="Vivaldi">{"".join(parts[place] for place in order)}</zone>' + MASTER)
+    with pytest.raises(InputError, match="SimGrid allows no <peer> in a zone with a <host>"):
+        read_platform(path)
+
+
 def test_old_spelling_of_zones_and_blank_lines_before_the_declaration(write) -> None:
     path = write(
         "\n\n<?xml version='1.0'?>\n"

@@ -163,8 +163,8 @@ def test_both_engines_launch_clean_and_trace_in_the_same_way(tmp_path: Path) -> 
 
 @native_only
 @pytest.mark.slow
-def test_both_engines_launch_clean_and_trace_in_the_same_way_300_times(tmp_path: Path) -> None:
-    for seed in range(3, 303):
+def test_both_engines_launch_clean_and_trace_in_the_same_way_100_times(tmp_path: Path) -> None:
+    for seed in range(3, 103):
         by_python, by_native = on_both(outcome_of(seed, tmp_path))
         assert by_native == by_python, seed
 

@@ -35,7 +35,6 @@ def test_jobs_come_by_time_then_workload_by_workload_then_by_the_letters_of_thei
         assert [job_id for job_id in expected if submitter.is_to_come(job_id)] == expected[len(submitted) :]
 
     submitter = Submitter(workloads, agenda, submit, ended.append)
-    assert submitter.first == min((time for time, _, _ in jobs), default=None)
     assert all(map(submitter.is_to_come, expected))
     while agenda.heap:
         agenda.happen()

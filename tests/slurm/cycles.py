@@ -123,7 +123,7 @@ class _Replay:
             depends = dependency_of(job)
             if depends is None or {end.target for end in depends.ends} <= self._over:
                 self._held.remove(job)
-                records = self._setup.records(job, now)
+                records, _ = self._setup.records(job, now)
                 self._priorities.enter(records, now)
                 self._waiting[job.name] = records
                 self._state.add(records)

@@ -77,7 +77,7 @@ def test_a_workload_tells_partitions_accounts_and_begin_times(tmp_path: Path) ->
     table = with_workload(read_jobs(tmp_path / "r.csv", "UTC"), folder / "twin" / "workload.json")
     assert table.loc["2"].to_dict() == {
         "submit": 60, "eligible": 660, "start": 1200, "end": 1800, "size": 2, "partition": "gpu",
-        "account": "maths", "user": "bob",
+        "account": "maths", "qos": "high", "user": "bob",
     }  # fmt: skip
     log = read_jobs(folder / "jobs.sacct", "UTC")
     assert log.loc["2"].to_dict() == table.loc["2"].to_dict()

@@ -134,12 +134,13 @@ def test_that_one_line_reservations_are_the_same(tmp_path: Path, scenario: Scena
 
 
 def test_that_a_log_gives_jobs_with_accounts_and_begin_times(scenario: Scenario) -> None:
-    first, second, third = scenario.jobs
+    first, second, third, fourth = scenario.jobs
     assert first.user == "ada"
     assert first.extra["slurm"] == {"account": "physics", "qos": "normal", "id": "11", "name": "a"}
     assert second.extra["slurm"]["begin"] == 600 and second.extra["request"]["per_node"] == {"gpu": 1}
     assert third.extra["request"]["exclusive"] is True
     assert (third.extra["slurm"]["time_limit"], third.walltime) == (600, 660), "it ran out of time"
+    assert fourth.extra["cancelled_after"] >= 0, "it was cancelled while it waited, and held its place"
 
 
 def test_that_what_is_left_out_is_listed_with_its_line(scenario: Scenario) -> None:
@@ -149,7 +150,6 @@ def test_that_what_is_left_out_is_listed_with_its_line(scenario: Scenario) -> No
         "slurm.conf, line 20: JobSubmitPlugins is not modelled",
         "nodes.conf, lines 3-4: MemSpecLimit of nodes is not modelled",
         "parts-toy.conf, line 2: AllowGroups of a partition is not modelled",
-        "jobs.sacct: 1 of 4 jobs never started, and are left out",
     } <= found
     harmless = [each.what for each in scenario.findings.without_effect]
     assert {"SlurmctldHost", "SlurmctldPort", "no_env_cache", "Port of nodes"} <= set(harmless)
@@ -251,7 +251,7 @@ def test_the_command_prints_what_is_not_modelled(tmp_path: Path) -> None:
     assert "slurm.conf, line 20: JobSubmitPlugins is not modelled" in out
     assert "settings shape no schedule" in out
     assert sorted(path.name for path in (folder / "twin").iterdir()) == [
-        "not-modelled.txt", "platform.toml", "slurm.toml", "workload.json",
+        "not-modelled.txt", "platform.toml", "slurm.toml", "workload.json", "worth.json",
     ]  # fmt: skip
     listed = (folder / "twin" / "not-modelled.txt").read_text()
     assert "line 20: JobSubmitPlugins" in listed and "line 3: SlurmctldHost" in listed

@@ -68,5 +68,5 @@ def test_a_log_with_all_columns(root: Path, tmp_path: Path) -> None:
     log = root / "tests" / "data" / "slurm" / "jobs.sacct"
     one, two = read_scenario(Sources(conf=tmp_path / "slurm.conf", jobs=log)).jobs
     assert (one.size, one.walltime, one.extra["slurm"]["account"]) == (2, 300, "optics")
-    assert one.extra["request"]["per_core"] == {"memory": "512000 kB"}
+    assert one.extra["request"]["per_node"] == {"memory": 1000}, "as its command says"
     assert two.extra["request"]["nodes"] == 2

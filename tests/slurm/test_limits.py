@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.errors import Deadlock
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.simulator.machine_files import NodeKind, platform_of
 from batsched_py.slurm.policy.job import WaitingRecord
 from batsched_py.slurm.policy.loops import Backfill
 from batsched_py.slurm.policy.nodes import Share
-from batsched_py.slurm.policy.settings import Association, Configuration, Priority, Qos, Scheduling, Selection
+from batsched_py.slurm.policy.settings import (
+    Association,
+    Configuration,
+    Partition,
+    Priority,
+    Qos,
+    Scheduling,
+    Selection,
+)
 from batsched_py.slurm.policy.setup import Setup
 from batsched_py.testing.runs import rows_of
 from batsched_py.workload.model import Workload
@@ -40,7 +45,7 @@ def starts(
     jobs = [job(number, "ann" if number < 3 else "bob") for number in range(4)]
     workload = Workload("w0", jobs, {"run": Delay(1000.0)}, len(platform.hosts))
     rows = rows_of(DecisionProcess(Twin(configuration)), workload, platform)
-    return {row["job_id"]: float(row["starting_time"]) for row in rows}
+    return {row["job_id"]: float(row["starting_time"]) for row in rows if row["starting_time"]}
 
 
 def job(number: int, user: str) -> Job:
@@ -69,9 +74,47 @@ def test_limits_count_only_where_they_are_enforced() -> None:
     assert max(starts(Qos(name="normal", grp_jobs=1), enforced=False).values()) < 100
 
 
-def test_a_job_that_no_limit_lets_run_is_told_and_does_not_go_on_for_ever() -> None:
-    with pytest.raises(Deadlock, match=r"deadlock at .* 4 jobs"):
-        starts(Qos(name="normal", grp_tres={"cpu": 0.5}), multifactor=True)
+def test_jobs_that_no_limit_lets_run_stay_pending() -> None:
+    assert not starts(Qos(name="normal", grp_tres={"cpu": 0.5}), multifactor=True)
+
+
+def test_a_job_that_a_limit_and_nodes_hold_back_stops_nobody() -> None:
+    """The third job exceeds a limit and lacks nodes; the main loop goes on, and starts the fourth."""
+    configuration = Configuration(
+        enforce=("associations", "limits", "qos"),
+        scheduling=Scheduling(bf_interval=10_000.0),
+        selection=Selection(type="cons_tres"),
+        qos=(Qos(name="long", grp_tres={"cpu": 4.0}), Qos(name="normal")),
+        associations=(Association(account="phys", user="ann"),),
+    )
+    platform = platform_of([NodeKind(["n1", "n2"], 4, {})], {}, "test")
+    asked = [("long", 4), ("normal", 1), ("long", 8), ("normal", 1)]
+    jobs = [
+        Job(f"w0!{number}", 10.0 * number, size, 3600.0, "run", job(number, "ann").extra | {"slurm": told})
+        for number, (qos, size) in enumerate(asked)
+        if (told := {"account": "phys", "qos": qos})
+    ]
+    rows = rows_of(
+        DecisionProcess(Twin(configuration)), Workload("w0", jobs, {"run": Delay(500.0)}, 8), platform
+    )
+    found = {row["job_id"]: (row["starting_time"], row["metadata"]) for row in rows}
+    assert float(found["3"][0]) < 40
+    assert found["2"] == ("", "pending=QOSGrpCpuLimit")
+
+
+def test_partitions_say_whom_they_take() -> None:
+    def pending(**partition: Any) -> set[str]:
+        configuration = Configuration(
+            partitions=(Partition(name="all", **partition),), qos=(Qos(name="normal"),)
+        )
+        platform = platform_of([NodeKind(["n1"], 4, {})], {}, "test")
+        workload = Workload("w0", [job(1, "ann")], {"run": Delay(10.0)}, 4)
+        return {row["metadata"] for row in rows_of(DecisionProcess(Twin(configuration)), workload, platform)}
+
+    assert pending() == {""}
+    assert pending(allow_accounts=("chem",)) == {"pending=AccountNotAllowed"}
+    assert pending(deny_qos=("normal",)) == {"pending=QOSNotAllowed"}
+    assert pending(max_time=60.0) == {"pending=PartitionTimeLimit"}
 
 
 def test_a_start_is_planned_for_so_many_tasks_of_an_array_only() -> None:
@@ -83,7 +126,7 @@ def test_a_start_is_planned_for_so_many_tasks_of_an_array_only() -> None:
     state = setup.state()
     tasks = [Job(f"w0!7_{number}", 0.0, 4, 600.0, "run", {"array": "7"}) for number in range(3)]
     for each in [Job("w0!1", 0.0, 4, 600.0, "run"), *tasks, Job("w0!8", 0.0, 4, 600.0, "run")]:
-        state.add(setup.records(each, 0.0))
+        state.add(setup.records(each, 0.0)[0])
     planned: list[str] = []
 
     def start(record: WaitingRecord, share: Share) -> None:

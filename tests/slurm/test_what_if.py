@@ -96,17 +96,20 @@ def test_changes_that_make_no_sense_are_refused_in_one_line(text: str, words: st
 def test_effects_have_intervals_over_repetitions() -> None:
     def table(waits: list[float]) -> pd.DataFrame:
         jobs = pd.DataFrame({"submit": 0.0, "eligible": 0.0, "start": waits, "size": 1})
-        jobs = jobs.assign(end=jobs["start"] + 10, partition="p", account="", user=["ada", "bob"])
+        jobs = jobs.assign(end=jobs["start"] + 10, partition="p", account="", qos="", user=["ada", "bob"])
         return jobs.set_index(pd.Index(["1", "2"]))
 
-    pairs = [(table([100, 50]), table([80, 60])), (table([100, 50]), table([70, 40]))]
-    found = outcome(pairs, ["x"], "patience", [0, 1], 4)
+    after = [table([80, 60]), table([70, 40]), table([135, 50])]
+    pairs = [(table([100, 50]), waits) for waits in after]
+    found = outcome(pairs, ["x"], "patience", [0, 1, 2], 4)
     assert found.groups["account"] == {}
     ada, bob = found.groups["user"]["ada"], found.groups["user"]["bob"]
     assert list(found.groups["user"]) == ["ada", "bob"]
-    assert (ada.before, ada.after, ada.difference.mean) == (100, 75, -25)
-    assert ada.difference.half_width == pytest.approx(12.706 * 5, rel=1e-3)
+    assert (ada.before, ada.after, ada.difference.mean) == (100, 95, -5)
+    assert ada.difference.half_width == pytest.approx(4.3027 * 35 / 3**0.5, rel=1e-4)
     assert (ada.verdict, bob.difference.mean, bob.verdict) == ("unclear", 0, "unclear")
+    two = outcome(pairs[:2], ["x"], "patience", [0, 1], 4).groups["user"]["ada"]
+    assert (two.difference.mean, two.difference.half_width, two.verdict) == (-25, None, "unclear")
     assert outcome(pairs[:1], ["x"], "rigid", [0], 4).groups["user"]["ada"].verdict == "gains"
 
 
@@ -118,9 +121,9 @@ def test_the_command_tells_who_gains_and_who_loses(twin: Path) -> None:
     assert partitions["short"]["difference"]["mean"] > 0 > partitions["batch"]["difference"]["mean"]
     before, after = ((twin / f"both_{side}_jobs.csv").read_text() for side in ("before", "after"))
     assert before != after and len(before.splitlines()) == len(after.splitlines()) == 19
-    code, out, err = call_here([*arguments, "--seeds", "2", "--output", twin / "page.html"])
+    code, out, err = call_here([*arguments, "--seeds", "3", "--output", twin / "page.html"])
     assert (code, err) == (0, "")
-    assert "users: distribution, 2 repetitions" in out and "±" in out and "loses" in out
+    assert "users: distribution, 3 repetitions" in out and "±" in out and "loses" in out
     assert "What if: PartitionName=short" in (twin / "page.html").read_text()
 
 
@@ -128,11 +131,11 @@ def test_jobs_that_run_no_more_are_told_and_do_not_count(twin: Path) -> None:
     change = ["--set", "PartitionName=batch State=DOWN", "--users", "rigid"]
     code, out, err = call_here(["slurm", "what-if", twin, *change, "--output", twin / "page.html"])
     assert (code, err) == (0, "")
-    told = "12 jobs run before the change only, 0 after it only"
+    told = "12 jobs run before the change only (1, 10, 12,"
     assert told in out and told in (twin / "page.html").read_text()
     assert "6 (-12, +0)" in out
     (line,) = [line for line in out.splitlines() if line.startswith("batch ")]
-    assert line.split() == ["batch", "0", "(-12,", "+0)", "?", "?", "?", "loses"]
+    assert line.split() == ["batch", "0", "(-12,", "+0)", "?", "?", "?", "?", "loses"]
 
 
 def test_nodes_that_are_not_there_are_refused(twin: Path) -> None:
@@ -145,3 +148,10 @@ def test_nothing_to_change_and_folders_without_a_scenario_are_told(twin: Path, t
     assert code == 1 and "give --set CHANGE or --other DIR" in err
     code, _, err = call_here(["slurm", "what-if", tmp_path, "--set", "PriorityWeightAge=1"])
     assert code == 1 and "there is no such file" in err
+
+
+def test_nodes_move_between_partitions(twin: Path) -> None:
+    changes = "--set", "PartitionName=batch Nodes=n1", "--set", "PartitionName=short Nodes=n2"
+    code, out, err = call_here(["slurm", "what-if", twin, *changes, "--seeds", "1", "--json"])
+    assert code == 0, err
+    assert json.loads(out)["only_before"], "jobs of more than four cores do not fit on one node"

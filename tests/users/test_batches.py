@@ -120,7 +120,7 @@ def test_a_user_with_few_jobs_has_the_hours_of_the_population() -> None:
 
 
 def test_an_hour_without_activity_is_left_for_one_with_it() -> None:
-    activity = Activity.of([10.0, 7 * DAY + 2 * HOUR])
+    activity = Activity([10.0, 7 * DAY + 2 * HOUR])
     random = np.random.default_rng(0)
     assert activity.next_time(5.0, random) == 5.0
     drawn = [activity.next_time(5 * HOUR, random) for _ in range(200)]

@@ -37,6 +37,29 @@ def pool(weeks: int = 30) -> Pool:
     return Pool.of(workload_of(log), long_term_weeks=12, margin=1)
 
 
+def test_a_load_for_which_there_are_too_few_users_is_refused_with_the_largest(root: Path) -> None:
+    """At 46 temporary users a week, 50 are too few for a load of 1.5, which gave as many jobs as 3."""
+    log = read_swf(root / "workloads" / "sample.swf")
+
+    def jobs(**options: str) -> int:
+        population = USERS.create("resample", {"weeks": "1", **options})
+        assert isinstance(population, Resample)
+        return len(resampled_log(log, population))
+
+    for load in ("1.5", "2", "3", "1.09"):
+        with pytest.raises(InputError, match=rf"^load {load}: .* too few .*; the largest load is 1\.08$"):
+            jobs(load=load)
+    assert jobs(load="0.5") < jobs(load="1") < jobs(load="1.08")
+    assert jobs(load="1.5", long_term="2") < jobs(load="3", long_term="2")
+
+
+def test_the_load_of_the_log_itself_is_never_refused() -> None:
+    workload = workload_of([Record(1, 0, 1), Record(2, WEEK, 1)])
+    assert unroll(Turnover(Pool.of(workload, 12, margin=1), Rules()), 2) == []
+    with pytest.raises(InputError, match=r"the largest load is 1$"):
+        Turnover(Pool.of(workload, 12, margin=1), Rules(load=1.1))
+
+
 def test_long_term_users_are_those_with_activity_over_many_weeks() -> None:
     found = pool()
     assert [stream.user for stream in found.long_term] == ["1", "2", "3"]

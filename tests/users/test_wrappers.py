@@ -6,15 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from batsched_py.analysis.metrics import measure
 from batsched_py.analysis.outcome import Outcome
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.errors import InputError
+from batsched_py.protocol.profiles import HomogeneousTotal, Profile
 from batsched_py.users import USERS, Action, Submission, Withdrawal, WrappedUser
 from batsched_py.users.patience import Breaks, Patience
 from batsched_py.users.sober import Sober
 from batsched_py.users.think_time import ThinkTime
+from batsched_py.workload.swf.conventions import LOG_SPEED
 from tests.feedback import Record, replay, rows, submissions, workload_of
 
 HOUR = 3600.0
@@ -138,6 +141,15 @@ def test_what_a_sober_user_does_inside_a_window(
     assert run_time is None or float(job["execution_time"]) == run_time
     assert "window=50:200" in job["metadata"]
     assert [float(found[n]["submission_time"]) for n in "13"] == [0, 300]
+
+
+@pytest.mark.parametrize(("chance", "run_time"), [("fewer", 20), ("less", 10), ("shorter", 5)])
+def test_work_that_hosts_share_is_changed_in_the_same_way(chance: str, run_time: float) -> None:
+    workload = workload_of([Record(1, 100, 10, 4)])
+    shared: dict[str, Profile] = {"run_10": HomogeneousTotal(4 * 10 * LOG_SPEED)}
+    rules = USERS.create("sober(rigid)", {"windows": "50-200", chance: "1"})
+    found = rows(replay(rules.users(replace(workload, profiles=shared)), hosts=4))
+    assert float(found["1"]["execution_time"]) == run_time
 
 
 def test_the_speed_up_law_says_how_much_longer_a_job_runs_on_fewer_hosts() -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from batsched_py.errors import InputError
+from batsched_py.output_files import write_file
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,11 @@ def time_text(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
+def or_unknown(value: float | None, form: str) -> str:
+    """A figure in this form, or a question mark where it is not known."""
+    return "?" if value is None else f"{value:{form}}"
+
+
 _ASSETS: Final = files("batsched_py.analysis.pages") / "assets"
 
 #: The scripts that all pages share, in the order in which they build on each other.
@@ -140,11 +145,7 @@ def write_page(
         "script": "\n".join(map(_text, (*_SCRIPTS, *scripts))),
     }
     content = fill(_ASSETS / "page.html", parts)
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    write_file(path, content)
 
 
 def write_figures_page(

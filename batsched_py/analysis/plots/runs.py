@@ -6,28 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batsched_py.analysis import schedule as jobs_csv
 from batsched_py.analysis.conditions import Absence, Carried, carried_beside, failures_and_closures_beside
 from batsched_py.analysis.explain import remarks_beside
 from batsched_py.analysis.metrics import METRICS
 from batsched_py.analysis.outcome import decisions_beside, read_summary
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.schedule import (
-    beside,
-    has_resizes,
-    host_intervals,
-    host_sets,
-    in_pieces,
-    mean_hosts,
-    mean_level,
-    read_schedule,
-    started,
-)
 from batsched_py.analysis.user_metrics import job_lateness, noted_submissions, recorded_submissions
 from batsched_py.errors import InputError
 from batsched_py.ledger.nodes import NodeMachine
@@ -62,9 +52,12 @@ def by_log(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def configurations(table: pd.DataFrame, *other: str) -> Iterator[tuple[str, pd.DataFrame]]:
     """What is compared, by name: the combinations of all axes on which rows differ, but for some.
 
-    Logs and repetitions are never among these axes.
+    Logs, repetitions and metrics are never among these axes. Metrics of one's own are the numbers to the
+    right of one of ours, where the table of a campaign has them.
     """
-    common = {"run", "log", *REPEATED, *other, *_UNITS}
+    ours = table.columns.isin(list(_UNITS))
+    own = table.loc[:, ours.cumsum() > 0].select_dtypes("float")
+    common = {"run", "log", "unstable", *REPEATED, *other, *_UNITS, *own}
     axes = [column for column in table if column not in common and table[column].nunique(dropna=False) > 1]
     if not axes:
         yield str(table["scheduler"].iloc[0]) if "scheduler" in table else "all runs", table
@@ -115,7 +108,7 @@ class Run:
     @cached_property
     def executed(self) -> pd.DataFrame:
         """The jobs that were not rejected."""
-        return started(self.jobs)
+        return jobs_csv.started(self.jobs)
 
     @property
     def replayed(self) -> pd.DataFrame:
@@ -139,14 +132,14 @@ class Run:
 
     def busy_hosts(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
         """The mean number of busy hosts between each two successive ``edges`` of time."""
-        jobs = in_pieces(self.executed)
-        held = jobs["held"] if jobs is self.executed else [len(hosts) for hosts in host_sets(jobs)]
-        return mean_level(jobs["starting_time"], jobs["finish_time"], held, edges)
+        jobs = jobs_csv.in_pieces(self.executed)
+        held = jobs["held"] if jobs is self.executed else [len(hosts) for hosts in jobs_csv.host_sets(jobs)]
+        return jobs_csv.mean_level(jobs["starting_time"], jobs["finish_time"], held, edges)
 
     def waiting_jobs(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
         """The mean number of waiting jobs between each two successive ``edges`` of time."""
         jobs = self.executed
-        return mean_level(jobs["submission_time"], jobs["starting_time"], np.ones(len(jobs)), edges)
+        return jobs_csv.mean_level(jobs["submission_time"], jobs["starting_time"], np.ones(len(jobs)), edges)
 
 
 def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
@@ -157,7 +150,7 @@ def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
     up to the highest one that was used.
     """
     path = Path(path)
-    jobs = read_schedule(path)
+    jobs = jobs_csv.read_schedule(path)
     recorded = noted_submissions(jobs) if log is None else recorded_submissions(log)
     try:
         if recorded is not None:
@@ -178,37 +171,34 @@ def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
 
 
 def run_of(jobs: pd.DataFrame, label: str, hosts: int = 0) -> Run:
-    """The run with the jobs of a schedule, on so many hosts, or more if some of higher numbers were used."""
-    if not len(started(jobs)):
+    """The run with the jobs of a schedule, on so many hosts, or more if some of higher numbers were used.
+
+    Jobs that have grown or shrunk held so many hosts in the mean.
+    """
+    if not len(jobs_csv.started(jobs)):
         raise InputError("no job was executed, so there is nothing to show")
-    if has_resizes(jobs):
-        return _run_in_pieces(jobs, label, hosts)
-    intervals = host_intervals(jobs)
-    lengths = intervals["high"] - intervals["low"] + 1
-    held = np.bincount(intervals["place"], lengths, minlength=len(jobs)).astype(np.int64)
+    jobs = jobs.reset_index(drop=True) if jobs_csv.has_resizes(jobs) else jobs
+    pieces = jobs_csv.in_pieces(jobs)
+    intervals = jobs_csv.host_intervals(pieces)
+    if not len(intervals):
+        raise InputError("no executed job has hosts, so there is nothing to show")
+    row = intervals["place"].to_numpy()
+    if pieces is jobs:
+        lengths = intervals["high"] - intervals["low"] + 1
+        held: NDArray[Any] = np.bincount(row, lengths, minlength=len(jobs)).astype(np.int64)
+    else:
+        begins, ends = (pieces[column].to_numpy()[row] for column in ("starting_time", "finish_time"))
+        intervals = intervals.assign(place=pieces.index.to_numpy()[row], begin=begins, end=ends)
+        held = jobs_csv.mean_hosts(
+            jobs, np.array([len(each) for each in jobs_csv.host_sets(jobs)], dtype=np.int64)
+        )
     used = 1 + int(intervals["high"].max())
     return Run(label, jobs.assign(held=held), max(used, hosts), intervals=intervals)
 
 
-def _run_in_pieces(jobs: pd.DataFrame, label: str, hosts: int) -> Run:
-    """The same if jobs have grown or shrunk: each held so many hosts in the mean."""
-    jobs = jobs.reset_index(drop=True)
-    pieces = in_pieces(jobs)
-    intervals = host_intervals(pieces)
-    piece = intervals["place"].to_numpy()
-    intervals = intervals.assign(
-        place=pieces.index.to_numpy()[piece],
-        begin=pieces["starting_time"].to_numpy()[piece],
-        end=pieces["finish_time"].to_numpy()[piece],
-    )
-    counts = np.array([len(each) for each in host_sets(jobs)], dtype=np.int64)
-    jobs = jobs.assign(held=mean_hosts(jobs, counts))
-    return Run(label, jobs, max(1 + int(intervals["high"].max()), hosts), intervals=intervals)
-
-
 def _read_energy(jobs_file: Path) -> pd.Series | None:
     """What is in the ``PREFIX_consumed_energy.csv`` beside the jobs, if it is there."""
-    path = beside(jobs_file, "consumed_energy")
+    path = jobs_csv.beside(jobs_file, "consumed_energy")
     if not path.is_file():
         return None
     try:
@@ -220,7 +210,7 @@ def _read_energy(jobs_file: Path) -> pd.Series | None:
 
 def _read_outside(jobs_file: Path) -> dict[str, pd.Series]:
     """What is in the ``PREFIX_outside.csv`` beside the jobs, by its name."""
-    path = beside(jobs_file, "outside")
+    path = jobs_csv.beside(jobs_file, "outside")
     if not path.is_file():
         return {}
     try:

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from batsched_py.analysis.plots.style import DASHES, GREY, PALETTE, Look
 from batsched_py.errors import InputError
+from batsched_py.output_files import writing
 
 if TYPE_CHECKING:
     from batsched_py.analysis.plots.runs import Run
@@ -88,8 +89,8 @@ class Sheet(Figure):
             raise InputError(f"{path}: a figure is written as .png, .svg or .pdf")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with self.styled():
-                self.savefig(path, metadata=metadata)
+            with self.styled(), writing(path) as file:
+                self.savefig(file, format=path.suffix[1:].lower(), metadata=metadata)
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from math import log10
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Meta
@@ -81,9 +82,27 @@ def number(value: float, form: str = ",.12g") -> str:
 
 
 def plain_numbers(*axes: Axis) -> None:
-    """Write the numbers on these axes in full, as 10,000, also where the scale is logarithmic."""
+    """Write the numbers on these axes in full, as 10,000, also where the scale is logarithmic.
+
+    A logarithmic scale that reaches over few decades has numbers between powers of ten, too.
+    """
+    from matplotlib.ticker import LogLocator, NullFormatter, SymmetricalLogLocator
+
     for axis in axes:
         axis.set_major_formatter(lambda value, _: number(value))
+        if axis.get_scale() == "linear":
+            continue
+        axis.set_minor_formatter(NullFormatter())
+        low, high = axis.get_view_interval()
+        linear = getattr(axis.get_transform(), "linthresh", 0.0)
+        decades = log10(max(-low, high) / max(low, linear))
+        if decades < 1.7:
+            steps = (1, 2, 5) if decades > 0.8 else tuple(range(1, 10))
+            axis.set_major_locator(
+                SymmetricalLogLocator(base=10, subs=steps, linthresh=linear)
+                if linear
+                else LogLocator(base=10, subs=steps)
+            )
 
 
 def shades(colour: str, count: int) -> list[tuple[float, ...]]:

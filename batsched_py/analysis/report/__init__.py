@@ -24,16 +24,11 @@ from batsched_py.analysis.plots.kinds.campaigns import Box
 from batsched_py.analysis.plots.kinds.submitters import graph_statistics
 from batsched_py.analysis.plots.runs import Run, recorded_run
 from batsched_py.analysis.report.figures import Subject, curves, descriptions, gantt
-from batsched_py.analysis.runs.aggregate import (
-    ColumnFormat,
-    Group,
-    Own,
-    R,
-    column_of,
-    compare,
-    known_metrics,
-    repetitions,
-)
+from batsched_py.analysis.runs import aggregate
+from batsched_py.analysis.runs.aggregate import Group, MeasuredRun, R
+from batsched_py.analysis.runs.columns import ColumnFormat, Own, column_of
+from batsched_py.analysis.runs.comparisons import best_rows, compare
+from batsched_py.analysis.runs.tables import tables_of
 from batsched_py.workload.sessions import session_rule
 from batsched_py.workload.swf.log import SwfLog
 from batsched_py.workload.swf.reader import read_swf
@@ -98,19 +93,14 @@ def section(links: Mapping[str, list[dict[str, Any]]]) -> str:
 
 
 def _table(name: str, rows: list[dict[str, Any]]) -> str:
-    lines = [_link_row("th", _HEADINGS)]
-    lines += [
-        _link_row(
-            "td",
-            (row["name"], f"{row['load']:.1%}", f"{row['carried'] / 1e9:,.3g} GB", f"{row['lost']:,.0f} s"),
-        )
-        for row in rows
-    ]
-    return f"<h3>{html.escape(name)}</h3>\n<table>\n{''.join(lines)}</table>\n"
-
-
-def _link_row(tag: str, cells: tuple[str, ...]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>\n"
+    lines = [("th", _HEADINGS)]
+    for row in rows:
+        carried, lost = f"{row['carried'] / 1e9:,.3g} GB", f"{row['lost']:,.0f} s"
+        lines.append(("td", (row["name"], f"{row['load']:.1%}", carried, lost)))
+    body = ""
+    for tag, cells in lines:
+        body += "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>\n"
+    return f"<h3>{html.escape(name)}</h3>\n<table>\n{body}</table>\n"
 
 
 #: Reads a run; None if there is nothing to draw.
@@ -179,19 +169,36 @@ class Report(Generic[R]):
     plan: str
     metrics: Sequence[str]
     runs: Sequence[R]
-    """Those that are finished. A row of the table is about all that differ in part or seed only."""
+    """What is measured of those that are finished. A row is about all that differ in part or seed only."""
     read: Callable[[R], Subject | None]
     """Reads a run that is drawn, unless there is nothing to draw; called once for the first of each row."""
     recorded: Mapping[str, Callable[[], Subject]]
     """Read the logs as they were recorded, by their names on the axis ``log``; called once."""
-    failed: Sequence[R] = ()
+    listed: Sequence[Any] | None = None
+    """The runs that are finished, for the list with their files, where windows of them are measured."""
+    failed: Sequence[Any] = ()
     note: str = ""
     baseline: str = ""
     """What others are compared with, as a plan names it; without it all schedulers are compared."""
     own: Own = field(default_factory=dict)
     """What is known of metrics that are not ours."""
+    unit: str = ""
+    """The axis whose values are independent of each other, if the plan names it."""
+    window: str = ""
+    """What is measured of each run, in words."""
+    review: Sequence[str] = ()
+    """What a review of the study says, a line each."""
     figures: Mapping[str, str] = field(default_factory=dict)
     """Further figures, which the plan names, as elements of a page, with what each shows as its key."""
+
+    @property
+    def results(self) -> aggregate.Aggregate:
+        """The table, with a row for each configuration; without a baseline, so that none is tested in it."""
+        axes = dict.fromkeys(axis for run in self.runs for axis in run.axes)
+        by = [axis for axis in axes if axis not in aggregate.REPETITIONS]
+        return aggregate.aggregate(
+            self.runs, self.metrics, by, None, self.own, window=self.window, unit=self.unit
+        )
 
 
 def write_report(
@@ -202,14 +209,16 @@ def write_report(
     They are read in so many processes. Before the first row and after each ``on_row`` is told how many are
     done, and of how many; the logs that they replay count as rows.
     """
-    groups = repetitions(report.runs)
-    metrics = known_metrics(report.metrics, report.runs)
+    results = report.results
+    groups, metrics = [group for group, _ in results.rows], results.metrics
+    best = {metric: best_rows(metric, results) for metric in metrics}
     are_repeated = any(len(group.runs) > 1 for group in groups)
     rows: list[dict[str, Any]] = []
     recorded: list[dict[str, Any]] = []
     links: dict[str, list[dict[str, Any]]] = {}
     most = MOST_RECTANGLES // max(1, len(groups))
-    reads = [partial(report.read, group.runs[0]) for group in groups]
+    first = {run.name: run for run in report.runs}
+    reads = [partial(report.read, first[group.runs[0].name]) for group in groups]
 
     def tell() -> None:
         if on_row is not None:
@@ -217,25 +226,29 @@ def write_report(
 
     tell()
     with drawing(workers) as draw_all:
-        for group, drawn in zip(groups, draw_all(reads, most), strict=True):
-            links[group.runs[0].name] = drawn.pop("links")
-            rows.append({**_row(group, metrics, are_repeated), **drawn})
+        for number, drawn in enumerate(draw_all(reads, most)):
+            links[groups[number].runs[0].name] = drawn.pop("links")
+            bold = [metric for metric in metrics if number in best[metric]]
+            rows.append({**_row(*results.rows[number], are_repeated), "best": bold, **drawn})
             tell()
         for log, drawn in zip(report.recorded, draw_all([*report.recorded.values()], None), strict=True):
             recorded.append({"log": log, "curves": drawn["curves"]})
             tell()
     data = {
-        "columns": [_column(metric, groups, report.own) for metric in metrics],
+        "columns": [_column(metric, results) for metric in metrics],
         "figures": descriptions(),
         "rows": rows,
         "recorded": recorded,
-        "runs": [_listed(run, Path(path).parent) for run in (*report.runs, *report.failed)],
+        "runs": [
+            _listed(run, Path(path).parent) for run in (*(report.listed or report.runs), *report.failed)
+        ],
     }
-    compared = compare(report.runs, report.metrics, report.baseline, report.own)
+    compared = compare(report.runs, report.metrics, report.baseline, report.own, report.unit)
     parts = {
         "title": html.escape(report.title),
         "note": html.escape(report.note),
-        "findings": _details([str(each) for each in compared]),
+        "findings": _review(report.review) + _details([str(each) for each in compared]),
+        "table": html.escape(tables_of(results)[0].note) if groups else "",
         "plan": html.escape(report.plan),
         "links": section(links) + _further(report.figures),
     }
@@ -251,40 +264,48 @@ def _further(figures: Mapping[str, str]) -> str:
     return f"\n<section>\n<h2>Figures of the plan</h2>{drawn}\n</section>" if drawn else ""
 
 
-def _column(metric: str, groups: Sequence[Group[R]], own: Own) -> dict[str, Any]:
-    """A metric of the table, with whether its ``lowest`` or ``highest`` value is the best, if either is."""
-    column = column_of(metric, own)
-    form = ColumnFormat.of(column.unit, [group.estimate(metric) for group in groups])
+def _column(metric: str, results: aggregate.Aggregate) -> dict[str, Any]:
+    """A metric of the table, and how its figures are written."""
+    column = column_of(metric, results.own)
+    form = ColumnFormat.of(column.unit, [measured[metric].estimate for _, measured in results.rows])
     return {
         "name": metric,
         "unit": form.unit,
         "formula": column.formula,
-        "best": {"lower": "lowest", "higher": "highest", "neither": None}[column.better],
         "scale": form.scale,
         "decimals": form.decimals,
         "log": metric.endswith(("slowdown", "stretch")),
     }
 
 
-def _row(group: Group[R], metrics: Sequence[str], are_repeated: bool) -> dict[str, Any]:
+def _row(
+    group: Group[MeasuredRun], measured: Mapping[str, aggregate.Measured], are_repeated: bool
+) -> dict[str, Any]:
     """A configuration: its place on each axis, its figures, and how they differ between repetitions.
 
-    A cell has the mean over repetitions, and half of its confidence interval where there is one.
+    A cell has the mean over repetitions, and both ends of its confidence interval where there is one.
     """
-    means = {metric: group.estimate(metric) for metric in metrics}
-    boxes = {metric: Box.of(group.values(metric)) for metric in metrics if are_repeated}
+    means = {metric: found.estimate for metric, found in measured.items()}
+    boxes = {metric: Box.of(group.values(metric)) for metric in measured if are_repeated}
     return {
-        "name": group.runs[0].name,
-        "axes": group.axes,
+        "name": group.runs[0].name.partition("/")[0],
+        "axes": {axis: name for axis, name in group.axes.items() if name},
+        "unstable": group.unstable,
         "cells": {
-            name: (None, None) if isnan(found.mean) else (found.mean, found.half_width)
+            name: (None, None, None) if isnan(found.mean) else (found.mean, found.low, found.high)
             for name, found in means.items()
         },
         "spreads": {name: asdict(box) for name, box in boxes.items() if box.count},
     }
 
 
-def _listed(run: R, folder: Path) -> dict[str, Any]:
+def _review(lines: Sequence[str]) -> str:
+    """What a review of the study says, as a list; nothing if there was none."""
+    items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+    return f'<section id="review"><h2>Review</h2><ul>{items}</ul></section>' if items else ""
+
+
+def _listed(run: MeasuredRun, folder: Path) -> dict[str, Any]:
     """A run with its files, as a page in this folder reaches them."""
     links = {
         name: quote(os.path.relpath(file, folder).replace(os.sep, "/")) for name, file in run.files.items()
@@ -294,7 +315,6 @@ def _listed(run: R, folder: Path) -> dict[str, Any]:
 
 def _details(sentences: Sequence[str]) -> str:
     """A list that a click unfolds; nothing if it is empty."""
-    if not sentences:
-        return ""
     items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
-    return f"<details><summary>{len(sentences)} comparisons in pairs</summary><ul>{items}</ul></details>"
+    title = f"{len(sentences)} comparisons in pairs"
+    return f"<details><summary>{title}</summary><ul>{items}</ul></details>" if items else ""

@@ -20,16 +20,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.analysis.explain import in_words as remark_in_words
-from batsched_py.analysis.outcome import CLASSES, NARROW, SHORT, queue_length
+from batsched_py.analysis.outcome import queue_length
 from batsched_py.analysis.pages import Axis
+from batsched_py.analysis.plots.kinds import submitters
 from batsched_py.analysis.plots.kinds.distributions import Measure, job_classes, measured
 from batsched_py.analysis.plots.kinds.gantt import gantt_image, rectangles
-from batsched_py.analysis.plots.kinds.lateness import additional_lateness_by_size, user_lateness
 from batsched_py.analysis.plots.kinds.over_time import cumulative_jobs, submissions_per_period
-from batsched_py.analysis.plots.kinds.submitters import submissions_by_hour_of_week, user_arrivals
 from batsched_py.analysis.plots.runs import Run
 from batsched_py.analysis.schedule import INSTANT, full_ids
 from batsched_py.errors import InputError
+from batsched_py.workload.description.jobs import CLASSES, NARROW, SHORT
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class Subject:
     @cached_property
     def users(self) -> pd.DataFrame | None:
         """How late each user is; None if no user is late or if that is unknown."""
-        return user_lateness(self.run) if _is_late(self.run) else None
+        return submitters.user_lateness(self.run) if _is_late(self.run) else None
 
     @cached_property
     def measured(self) -> dict[Measure, Floats]:
@@ -133,7 +133,7 @@ def arrivals(subject: Subject) -> Curve | None:
     """How many users have submitted a job by each time."""
     if "user" not in subject.run.jobs:
         return None
-    times = user_arrivals(subject.run).to_numpy(float)
+    times = submitters.user_arrivals(subject.run).to_numpy(float)
     return Curve(times, np.arange(1.0, len(times) + 1))
 
 
@@ -190,7 +190,7 @@ def hours_of_week(subject: Subject) -> Curve | None:
     if subject.run.log is None:
         return None
     try:
-        counts = submissions_by_hour_of_week([subject.run])[subject.run.label]
+        counts = submitters.submissions_by_hour_of_week([subject.run])[subject.run.label]
     except InputError:  # the log does not say on which day it began
         return None
     return Curve(np.array([0.5, len(counts) - 0.5]), counts.to_numpy(float))
@@ -208,7 +208,7 @@ def lateness_by_size(subject: Subject) -> Curve | None:
     """The additional lateness of the run, by its number of jobs."""
     if not _is_late(subject.run):
         return None
-    table = additional_lateness_by_size([subject.run])
+    table = submitters.additional_lateness_by_size([subject.run])
     return Curve(table["jobs"].to_numpy(float), table["additional_lateness"].to_numpy())
 
 
@@ -319,19 +319,18 @@ _OF_USER: Final = Axis("jobs of the user", scale="log")
 
 _OF_RUNS: Final = (
     Figure("Submissions", "when jobs are submitted", _TIME, Axis("jobs", "/s"), submissions, "means"),
-    Figure(
-        "Cumulative submissions",
-        "jobs submitted up to a time",
-        _TIME,
-        Axis("jobs"),
-        partial(cumulative, "submission_time"),
-    ),
-    Figure(
-        "Cumulative terminations",
-        "jobs finished up to a time",
-        _TIME,
-        Axis("jobs"),
-        partial(cumulative, "finish_time"),
+    *(
+        Figure(
+            f"Cumulative {what}",
+            f"jobs {done} up to a time",
+            _TIME,
+            Axis("jobs"),
+            partial(cumulative, column),
+        )
+        for what, done, column in (
+            ("submissions", "submitted", "submission_time"),
+            ("terminations", "finished", "finish_time"),
+        )
     ),
     Figure("Throughput", "when jobs finish", _TIME, Axis("jobs", "/s"), throughput, "means"),
     Figure(
@@ -377,14 +376,7 @@ _OF_RUNS: Final = (
         Axis("jobs"),
         hours_of_week,
     ),
-    Figure(
-        "User arrivals",
-        "users who have submitted up to a time",
-        _TIME,
-        Axis("users"),
-        arrivals,
-        "steps",
-    ),
+    Figure("User arrivals", "users who have submitted up to a time", _TIME, Axis("users"), arrivals, "steps"),
     Figure(
         "Differences of submission times",
         "a share of the jobs is submitted at most so late",
@@ -392,21 +384,16 @@ _OF_RUNS: Final = (
         Axis("later than recorded", "s", "symlog"),
         differences,
     ),
-    Figure(
-        "Mean lateness of users",
-        "a dot for each user",
-        _OF_USER,
-        Axis("mean lateness", "s", "symlog"),
-        partial(lateness_of_users, "mean_lateness"),
-        "dots",
-    ),
-    Figure(
-        "Additional lateness of users",
-        "a dot for each user",
-        _OF_USER,
-        Axis("additional lateness", "s", "symlog"),
-        partial(lateness_of_users, "additional_lateness"),
-        "dots",
+    *(
+        Figure(
+            f"{kind.capitalize()} lateness of users",
+            "a dot for each user",
+            _OF_USER,
+            Axis(f"{kind} lateness", "s", "symlog"),
+            partial(lateness_of_users, f"{kind}_lateness"),
+            "dots",
+        )
+        for kind in ("mean", "additional")
     ),
     Figure(
         "Additional lateness by size",

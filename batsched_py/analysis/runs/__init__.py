@@ -1,33 +1,81 @@
-"""Tables over many runs: means over repetitions, differences to a baseline, comparisons in pairs."""
+"""Statistics over repetitions: means with intervals, tests of pairs, and what makes many tests honest."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import atan, cos, inf, nan, pi, sin, sqrt, tan
+from itertools import pairwise
+from math import atan, comb, cos, exp, inf, isfinite, log, nan, pi, sin, sqrt, tan
 from statistics import fmean, stdev
+from typing import NamedTuple
 
 from msgspec import Struct
 
 #: Probability that an interval covers the true mean.
 CONFIDENCE = 0.95
 
+#: A difference is called one if it would be this unlikely without any.
+SIGNIFICANT = 0.05
+
+#: Fewer independent values than this get neither an interval nor a test.
+FEWEST = 3
+
+
+class Range(NamedTuple):
+    """The values that a metric can have."""
+
+    least: float = -inf
+    most: float = inf
+
 
 class Estimate(Struct, frozen=True):
-    """A mean over repetitions."""
+    """A mean over independent values, with the ends of its confidence interval if there are enough."""
 
     mean: float
-    half_width: float | None = None
-    """Half the width of the confidence interval around the mean; none if there was only one repetition."""
+    low: float | None = None
+    high: float | None = None
 
     @classmethod
-    def of(cls, values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-        """The mean of independent values with its confidence interval, by Student's t-distribution."""
+    def of(cls, values: Sequence[float], possible: Range = Range()) -> Estimate:  # noqa: B008
+        """The mean of independent values with its confidence interval, by Student's t-distribution.
+
+        Where a metric has a least or a largest possible value, the interval is that of the logarithm of the
+        distance from it, or of the logit between both: so it stays inside, and has the width of Student's
+        interval where that is short.
+
+        >>> Estimate.of([1.0, 2.0, 9.0], Range(0.0)).low > 0
+        True
+        """
         mean = fmean(values) if values else nan
-        if len(values) < 2 or mean != mean:
+        if len(values) < FEWEST or mean != mean:
             return cls(mean)
-        return cls(
-            mean, t_quantile((1 + confidence) / 2, len(values) - 1) * stdev(values) / sqrt(len(values))
-        )
+        quantile = t_quantile((1 + CONFIDENCE) / 2, len(values) - 1)
+        return cls(mean, *_ends(mean, quantile * stdev(values) / sqrt(len(values)), possible))
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the width of the interval."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the mean is in the middle of its interval."""
+        if self.low is None or self.high is None:
+            return True
+        return abs(self.high + self.low - 2 * self.mean) <= 1e-9 * max(abs(self.high), abs(self.low))
+
+
+def _ends(mean: float, half: float, possible: Range) -> tuple[float, float]:
+    """The ends of an interval around a mean whose half would be this wide if all values were possible."""
+    least, most = possible
+    above, below = mean - least, most - mean
+    if not half or above <= 0 or below <= 0 or not (isfinite(above) or isfinite(below)):
+        return mean - half, mean + half
+    if isfinite(above) and isfinite(below):
+        middle, wide = log(above / below), half * (1 / above + 1 / below)
+        return tuple(least + (most - least) / (1 + exp(-(middle + side * wide))) for side in (-1, 1))  # type: ignore[return-value]
+    if isfinite(above):
+        return least + above * exp(-half / above), least + above * exp(half / above)
+    return most - below * exp(half / below), most - below * exp(-half / below)
 
 
 def t_distribution(t: float, freedom: int) -> float:
@@ -66,33 +114,68 @@ def t_quantile(probability: float, freedom: int) -> float:
 
 
 class Paired(Struct, frozen=True):
-    """Two things measured under the same conditions, several times."""
+    """Two things measured under the same conditions, over several independent units."""
 
     difference: Estimate
     """The first minus the second."""
-    confidence: float
-    """The probability that the true mean difference has this sign, by Student's t-test for pairs."""
-    nb_pairs: int
+    p_value: float
+    """How likely such a mean difference is, in either direction, without any: Student's t-test of pairs."""
+    sign_p_value: float
+    """The same of how many differences have the same sign: the sign test, which assumes no distribution."""
+    nb_units: int
     effect_size: float | None = None
     """Cohen's d of pairs: the mean of the differences over their standard deviation, unless that is 0."""
 
-    @property
-    def p_value(self) -> float:
-        """How likely such a difference would be, in either direction, if there were none in truth."""
-        return 2 * (1 - self.confidence)
-
     @classmethod
-    def of(cls, first: Sequence[float], second: Sequence[float]) -> Paired:
-        """Compare values pair by pair; there must be two pairs or more.
+    def of(cls, differences: Sequence[float]) -> Paired:
+        """The tests of differences, one for each unit; there must be enough of them.
 
-        >>> Paired.of([3, 5, 4], [1, 2, 3]).confidence > 0.95
+        Where all are the same, they have no spread to compare them with, and the sign test stands for both.
+
+        >>> Paired.of([2, 3, 1, 2]).p_value < 0.05 < Paired.of([2, 3, 1, -2]).p_value
         True
         """
-        differences = [one - two for one, two in zip(first, second, strict=True)]
         estimate, spread = Estimate.of(differences), stdev(differences)
-        if spread:
-            t = abs(estimate.mean) / (spread / sqrt(len(differences)))
-            confidence = t_distribution(t, len(differences) - 1)
-        else:
-            confidence = 1.0 if estimate.mean else 0.5
-        return cls(estimate, confidence, len(differences), estimate.mean / spread if spread else None)
+        by_sign = sign_test(differences)
+        if not spread:
+            return cls(estimate, by_sign, by_sign, len(differences))
+        t = abs(estimate.mean) / (spread / sqrt(len(differences)))
+        p_value = 2 * (1 - t_distribution(t, len(differences) - 1))
+        return cls(estimate, p_value, by_sign, len(differences), estimate.mean / spread)
+
+
+def sign_test(differences: Sequence[float]) -> float:
+    """How likely it is, if both signs are, that so many of the differences have the same; zeros are left out.
+
+    >>> sign_test([1, 2, 3, 4, 5, 0]), sign_test([1, -1])
+    (0.0625, 1.0)
+    """
+    positive, negative = sum(each > 0 for each in differences), sum(each < 0 for each in differences)
+    number, fewer = positive + negative, min(positive, negative)
+    return min(1.0, 2 * sum(comb(number, count) for count in range(fewer + 1)) / 2**number)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values of several tests, raised so that all of them together are wrong as rarely as one (Holm 1979).
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    raised, least = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda place: p_values[place])):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
+        raised[place] = least
+    return raised
+
+
+def lag_1(values: Sequence[float]) -> float | None:
+    """The autocorrelation of successive values; none of fewer than four, or of equal ones.
+
+    >>> lag_1([1, 2, 3, 4])
+    0.25
+    """
+    mean = fmean(values) if values else nan
+    spread = sum((value - mean) ** 2 for value in values)
+    if len(values) < 4 or not spread > 0:
+        return None
+    return sum((one - mean) * (two - mean) for one, two in pairwise(values)) / spread

@@ -3,126 +3,38 @@
 What is repeated are parts of a log and seeds. Two runs are a pair when they differ on the axis of the
 baseline only, so that both had the same jobs, the same machine and the same random numbers.
 
+Not all repetitions are independent of each other: ten seeds in each of eleven parts are eleven workloads, not
+110. One axis has the *units* of independence. What differs on other axes is averaged within each of them, and
+intervals and tests are over units.
+
 Rows may also be told apart by fewer axes than those on which runs differ. Then different experiments are
 pooled, such as several loads. They are no repetitions of one experiment, so there are means, but neither
-intervals nor tests.
+intervals nor tests. The means of a run without a steady state say how long it is, so they are not compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
-from math import floor, isnan, log10
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import median_high
-from types import MappingProxyType
+from statistics import fmean
 from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, TypeVar, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from batsched_py.analysis.runs import Estimate, Paired
+from batsched_py.analysis.runs import FEWEST, SIGNIFICANT, Estimate, Paired, Range, holm, lag_1
+from batsched_py.analysis.runs.columns import NOTHING, Own, column_of
 from batsched_py.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Which values of a metric are better.
-Better = Literal["lower", "higher", "neither"]
-
-#: Of these metrics more is better; of these neither is; of all others less is.
-HIGHER_IS_BETTER = frozenset(
-    {"utilization", "throughput", "nb_jobs_finished", "nb_jobs_success", "jobs_per_session"}
-)
-NEUTRAL = frozenset(
-    {
-        "nb_jobs",
-        "nb_jobs_put_off",
-        "nb_jobs_on_fewer_hosts",
-        "nb_jobs_doing_less",
-        "nb_sessions",
-        "mean_session_length",
-    }
-)
-
-#: How negative figures begin.
-MINUS = "\N{MINUS SIGN}"
-
-#: More than so many decimals are never shown.
-MOST_DECIMALS = 4
-
-#: In which units large figures are shown, by the unit in which they are measured.
-_UNITS = {
-    "s": (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0)),
-    "J": (("GJ", 1e9), ("MJ", 1e6), ("kJ", 1e3), ("J", 1.0)),
-}
-
-
-class Column(Struct, frozen=True, omit_defaults=True):
-    """What a table needs to know of a metric."""
-
-    unit: str = ""
-    better: Better = "lower"
-    formula: str = ""
-    """For readers, in one line."""
-    source: str = ""
-    """How a metric that is not ours is named, with its file."""
-
-
-#: What is known of metrics that are not ours, by their names.
-Own = Mapping[str, Column]
-NOTHING: Own = MappingProxyType({})
-
-
-def column_of(metric: str, own: Own) -> Column:
-    """What is known of a metric, ours or not."""
-    from batsched_py.analysis.metrics import METRICS
-
-    if metric in own:
-        return own[metric]
-    better: Better = "neither" if metric in NEUTRAL else "higher" if metric in HIGHER_IS_BETTER else "lower"
-    found = next((each for each in METRICS if each.name == metric), None)
-    return Column(better=better) if found is None else Column(found.unit, better, found.formula)
-
-
-class ColumnFormat(Struct, frozen=True):
-    """How the figures of a column are written."""
-
-    unit: str
-    scale: float
-    """What figures are divided by to be in this unit."""
-    decimals: int
-
-    @classmethod
-    def of(cls, unit: str, estimates: Sequence[Estimate]) -> ColumnFormat:
-        """What suits estimates in a unit."""
-        sizes = [abs(estimate.mean) for estimate in estimates if estimate.mean and not isnan(estimate.mean)]
-        scale = 1.0
-        if unit in _UNITS and sizes:
-            units = _UNITS[unit]
-            unit, scale = next((each for each in units if median_high(sizes) >= each[1]), units[-1])
-        exact = not any(estimate.half_width for estimate in estimates)
-        return cls(unit, scale, _decimals([size / scale for size in sizes], exact))
-
-    def number(self, value: float) -> str:
-        """A figure of the column; what is shown as 0 has no sign.
-
-        >>> ColumnFormat("", 1.0, 2).number(-0.001)
-        '0.00'
-        """
-        return f"{value / self.scale:z.{self.decimals}f}".replace("-", MINUS)
-
-
-def _decimals(sizes: Sequence[float], exact: bool) -> int:
-    """So many that the largest value has four digits and the smallest three, within reason."""
-    if not sizes or (exact and all(size.is_integer() for size in sizes)):
-        return 0
-    largest, smallest = (floor(log10(choose(sizes))) for choose in (max, min))
-    return min(max(3 - largest, 2 - smallest, 0), MOST_DECIMALS)
-
-
 #: The axes on which an experiment is repeated: of its results, the mean is of interest.
 REPETITIONS = ("part", "seed")
+
+#: The axes whose values can be the units of independence.
+Unit = Literal["part", "seed", "log"]
 
 #: How the jobs of a run are told apart where each group of them has a row of its own.
 Grouping = Literal["class", "partition", "account", "user"]
@@ -133,7 +45,7 @@ Place = tuple[tuple[str, str], ...]
 
 
 class MeasuredRun(Protocol):
-    """A finished run: its place in the plan, its metrics and its files."""
+    """A finished run, or a window of it: its place in the plan, its metrics and its files."""
 
     @property
     def name(self) -> str:
@@ -155,6 +67,10 @@ class MeasuredRun(Protocol):
     def remark(self) -> str:
         """How to make it again, or why it failed."""
 
+    @property
+    def unstable(self) -> str:
+        """Why its means say little, if it is known not to be steady."""
+
 
 R = TypeVar("R", bound=MeasuredRun)
 
@@ -169,9 +85,41 @@ class Group(Struct, Generic[R], frozen=True):
         """The values of a metric, of the runs that have it."""
         return [value for run in self.runs if (value := run.metrics.get(metric)) is not None]
 
-    def estimate(self, metric: str) -> Estimate:
-        """The mean of a metric over the runs that have it."""
-        return Estimate.of(self.values(metric))
+    def by_unit(self, metric: str, unit: str) -> dict[str, float]:
+        """The mean of a metric in each unit, in their order."""
+        known = [(run, value) for run in self.runs if (value := run.metrics.get(metric)) is not None]
+        return means_by_unit(known, unit)
+
+    def estimate(self, metric: str, unit: str, possible: Range) -> Estimate:
+        """The mean of a metric over units."""
+        return Estimate.of(list(self.by_unit(metric, unit).values()), possible)
+
+    @property
+    def unstable(self) -> str:
+        """Why means of these runs say little, if one of them is known not to be steady."""
+        return next((run.unstable for run in self.runs if run.unstable), "")
+
+
+def means_by_unit(values: Iterable[tuple[MeasuredRun, float]], unit: str) -> dict[str, float]:
+    """The mean of the values of runs in each unit; those of parts in the order of time."""
+    units: dict[str, list[float]] = {}
+    for run, value in values:
+        units.setdefault(run.axes.get(unit, ""), []).append(value)
+    return {name: fmean(units[name]) for name in sorted(units, key=lambda name: (len(name), name))}
+
+
+def unit_of(runs: Iterable[MeasuredRun], named: str = "") -> str:
+    """The axis of the units of independence: the one that is named, else parts, else seeds."""
+    seen: dict[str, set[str | None]] = {axis: set() for axis in REPETITIONS}
+    for run in runs:
+        for axis in REPETITIONS:
+            seen[axis].add(run.axes.get(axis))
+    return named or next((axis for axis in REPETITIONS if len(seen[axis] - {None}) > 1), "part")
+
+
+def repeated_axes(unit: str) -> tuple[str, ...]:
+    """The axes on which runs of one experiment differ."""
+    return (*REPETITIONS, "log") if unit == "log" else REPETITIONS
 
 
 def grouped(runs: Iterable[R], place: Callable[[R], Place]) -> list[Group[R]]:
@@ -200,16 +148,22 @@ def known_metrics(names: Iterable[str], runs: Iterable[MeasuredRun]) -> list[str
 
 
 def frame_of(runs: Sequence[MeasuredRun]) -> pd.DataFrame:
-    """A row for each run: its name, the choice on each axis, and its metrics."""
+    """A row for each run: its name, the choice on each axis, whether it is unstable, and its metrics."""
     import pandas as pd
 
     axes = list(dict.fromkeys(axis for run in runs for axis in run.axes))
     metrics = list(dict.fromkeys(name for run in runs for name in run.metrics))
     rows = [
-        [run.name, *(run.axes.get(axis) for axis in axes), *(run.metrics.get(name) for name in metrics)]
+        [
+            run.name,
+            *(run.axes.get(axis) for axis in axes),
+            bool(run.unstable),
+            *(run.metrics.get(name) for name in metrics),
+        ]
         for run in runs
     ]
-    return pd.DataFrame(rows, columns=["run", *axes, *metrics]).astype(dict.fromkeys(metrics, float))
+    columns = ["run", *axes, "unstable", *metrics]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(metrics, float))
 
 
 class Baseline(Struct, frozen=True):
@@ -239,14 +193,25 @@ class Measured(Struct, frozen=True):
     estimate: Estimate
     count: int
     """How many of them have it."""
+    units: int = 0
+    """How many independent units these are."""
     nb_pairs: int = 0
     """How many of them make a pair with a run of the baseline."""
     difference: Estimate | None = None
-    """To the baseline, if there are two pairs or more."""
+    """To the baseline, if there are two pairs or more, and runs of both are steady."""
     paired: Paired | None = None
-    """The test of this difference, unless different experiments are pooled."""
+    """The tests of this difference, if there are enough units and no different experiments are pooled."""
     relative: float | None = None
     """The mean difference as a part of the baseline's mean."""
+    lag_1: float | None = None
+    """The autocorrelation of successive parts: of the differences to the baseline, or else of the values."""
+    p_value: float | None = None
+    """That of the t-test of pairs, raised for all tests of the page by Holm's method."""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a difference to the baseline is shown."""
+        return self.p_value is not None and self.p_value < SIGNIFICANT
 
 
 class Aggregate(Struct, frozen=True):
@@ -262,17 +227,27 @@ class Aggregate(Struct, frozen=True):
     """The axes on which runs of one row differ although they are no repetitions, with the choices there."""
     own: Own
     """What is known of metrics that are not ours."""
+    unit: str
+    """The axis whose values are independent of each other."""
+    window: str = ""
+    """What is measured of each run, in words."""
+
+    @property
+    def nb_tests(self) -> int:
+        """How many differences are tested."""
+        return sum(each.paired is not None for _, measured in self.rows for each in measured.values())
 
     def frame(self) -> pd.DataFrame:
         """A row for each combination and metric: what is known of both, as numbers.
 
-        ``low`` and ``high`` are the ends of the 95 % confidence interval of a mean; ``p_value`` is that of
-        Student's t-test for pairs, two-sided; ``effect_size`` is Cohen's d of pairs.
+        ``low`` and ``high`` are the ends of the 95 % confidence interval of a mean over ``units``;
+        ``p_value`` is that of Student's t-test for pairs, two-sided, and ``p_holm`` the same for all tests of
+        the table together; ``sign_p_value`` is that of the sign test; ``effect_size`` is Cohen's d of pairs.
         """
         import pandas as pd
 
         records = [
-            {**group.axes, "metric": metric, **_figures(found)}
+            {**group.axes, "metric": metric, "unstable": bool(group.unstable), **_figures(found)}
             for group, measured in self.rows
             for metric, found in measured.items()
         ]
@@ -280,23 +255,23 @@ class Aggregate(Struct, frozen=True):
 
 
 def _figures(measured: Measured) -> dict[str, float | int | None]:
-    paired = measured.paired
-    figures: dict[str, float | int | None] = {"count": measured.count, **_interval("", measured.estimate)}
-    return figures | {
+    paired, difference = measured.paired, measured.difference or Estimate(float("nan"))
+    return {
+        "count": measured.count,
+        "units": measured.units,
+        "mean": measured.estimate.mean,
+        "low": measured.estimate.low,
+        "high": measured.estimate.high,
         "pairs": measured.nb_pairs,
-        **_interval("difference_", measured.difference or Estimate(float("nan"))),
+        "difference_mean": difference.mean,
+        "difference_low": difference.low,
+        "difference_high": difference.high,
         "relative_difference": measured.relative,
         "p_value": None if paired is None else paired.p_value,
+        "p_holm": measured.p_value,
+        "sign_p_value": None if paired is None else paired.sign_p_value,
         "effect_size": None if paired is None else paired.effect_size,
-    }
-
-
-def _interval(prefix: str, estimate: Estimate) -> dict[str, float | None]:
-    width = estimate.half_width
-    return {
-        f"{prefix}mean": estimate.mean,
-        f"{prefix}low": None if width is None else estimate.mean - width,
-        f"{prefix}high": None if width is None else estimate.mean + width,
+        "lag_1": measured.lag_1,
     }
 
 
@@ -306,14 +281,21 @@ def aggregate(
     by: Sequence[str] = (),
     baseline: Baseline | None = None,
     own: Own = NOTHING,
+    *,
+    window: str = "",
+    unit: str = "",
 ) -> Aggregate:
     """The means of some metrics over all runs that make the same choice on the axes ``by``.
 
-    Unless they are given, these are the axes on which runs differ and that are no repetitions. If they leave
-    out such an axis, there are no intervals and no tests.
+    Unless they are given, these are the axes on which runs differ and that are no repetitions, or else the
+    scheduler. If they leave out such an axis, there are no intervals and no tests. ``unit`` is the axis whose
+    values are independent of each other, and ``window`` says what was measured of each run.
     """
-    axes = list(by) or varying_axes(runs)
+    unit = unit_of(runs, unit)
+    repeated = repeated_axes(unit)
     known = list(dict.fromkeys(axis for run in runs for axis in run.axes))
+    varying = [axis for axis in known if len({run.axes.get(axis) for run in runs}) > 1]
+    axes = list(by) or [axis for axis in varying if axis not in repeated] or ["scheduler"]
     for axis in [*axes, *([] if baseline is None else [baseline.axis])]:
         if axis not in known:
             raise InputError(f"the runs have no axis {axis!r}; they have {', '.join(known)}")
@@ -324,148 +306,116 @@ def aggregate(
             )
         if not any(baseline.is_of(run) for run in runs):
             raise InputError(f"no run has the {baseline.axis} {baseline.name!r}, to compare others with")
-    partners = {} if baseline is None else _partners(runs, baseline)
+    partners = {} if baseline is None else partners_of(runs, baseline)
     shown = known_metrics(metrics, runs)
     groups = grouped(runs, lambda run: tuple((axis, run.axes.get(axis, "")) for axis in axes))
-    pooled = _pooled(groups, axes)
+    pooled = _pooled(groups, (*axes, *repeated))
     rows = [
-        (group, {name: _measured(name, group, partners, bool(pooled)) for name in shown}) for group in groups
+        (group, {name: _measured(name, group, partners, bool(pooled), unit, own) for name in shown})
+        for group in groups
     ]
-    return Aggregate(axes, shown, baseline, rows, pooled, own)
+    return Aggregate(axes, shown, baseline, _with_holm(rows), pooled, own, unit, window)
 
 
-def varying_axes(runs: Sequence[MeasuredRun]) -> list[str]:
-    """The axes on which runs differ and that are no repetitions; the scheduler, if there is none."""
-    axes = dict.fromkeys(axis for run in runs for axis in run.axes if axis not in REPETITIONS)
-    return [axis for axis in axes if len({run.axes.get(axis) for run in runs}) > 1] or ["scheduler"]
-
-
-def _pooled(groups: Sequence[Group[MeasuredRun]], axes: Sequence[str]) -> dict[str, list[str]]:
-    """The axes that are neither among ``axes`` nor repetitions, but on which runs of one group differ."""
+def _pooled(groups: Sequence[Group[MeasuredRun]], apart: Sequence[str]) -> dict[str, list[str]]:
+    """The axes that neither tell rows apart nor are repetitions, but on which runs of one group differ."""
     pooled: dict[str, dict[str, None]] = {}
     for group in groups:
         for axis in dict.fromkeys(axis for run in group.runs for axis in run.axes):
             choices = dict.fromkeys(run.axes.get(axis, "none") for run in group.runs)
-            if axis not in (*axes, *REPETITIONS) and len(choices) > 1:
+            if axis not in apart and len(choices) > 1:
                 pooled.setdefault(axis, {}).update(choices)
     return {axis: list(choices) for axis, choices in pooled.items()}
 
 
-def _partners(runs: Sequence[MeasuredRun], baseline: Baseline) -> dict[str, MeasuredRun]:
-    """For each run, by its name, the run of the baseline that it makes a pair with.
+#: For each run, by its name, those of the baseline that it makes a pair with.
+Partners = Mapping[str, Sequence[MeasuredRun]]
 
-    A baseline without chance has no seed: it is the partner of every seed.
+
+def partners_of(runs: Iterable[MeasuredRun], baseline: Baseline) -> dict[str, list[MeasuredRun]]:
+    """For each run, by its name, the runs of the baseline that have all else in common with it.
+
+    Where only one of both depends on chance, it is compared with all seeds of the other.
     """
     axis = baseline.axis
-    its = {place_without(run, axis): run for run in runs if baseline.is_of(run)}
+    runs = list(runs)
+    same: dict[Place, list[MeasuredRun]] = {}
+    seeded: dict[Place, list[MeasuredRun]] = {}
+    for run in filter(baseline.is_of, runs):
+        same.setdefault(place_without(run, axis), []).append(run)
+        seeded.setdefault(place_without(run, axis, "seed"), []).append(run)
     partners = {}
     for run in runs:
         if not baseline.is_of(run):
-            found = its.get(place_without(run, axis)) or its.get(place_without(run, axis, "seed"))
+            found = same.get(place_without(run, axis)) or same.get(place_without(run, axis, "seed"))
+            if found is None and "seed" not in run.axes:
+                found = seeded.get(place_without(run, axis))
             if found is not None:
                 partners[run.name] = found
     return partners
 
 
+def pairs_of(
+    metric: str, runs: Iterable[MeasuredRun], partners: Partners
+) -> list[tuple[MeasuredRun, float, float]]:
+    """The runs that make a pair and have a metric: its value, and that of the baseline."""
+    pairs = []
+    for run in runs:
+        mine = run.metrics.get(metric)
+        its = [
+            value for each in partners.get(run.name, ()) if (value := each.metrics.get(metric)) is not None
+        ]
+        if mine is not None and its:
+            pairs.append((run, mine, fmean(its)))
+    return pairs
+
+
 def _measured(
-    metric: str, group: Group[MeasuredRun], partners: dict[str, MeasuredRun], are_pooled: bool
+    metric: str, group: Group[MeasuredRun], partners: Partners, are_pooled: bool, unit: str, own: Own
 ) -> Measured:
-    values = group.values(metric)
-    estimate = Estimate.of(values)
-    pairs = [
-        (mine, its)
-        for run in group.runs
-        if run.name in partners
-        and (mine := run.metrics.get(metric)) is not None
-        and (its := partners[run.name].metrics.get(metric)) is not None
-    ]
+    column = column_of(metric, own)
+    values, count = list(group.by_unit(metric, unit).values()), len(group.values(metric))
+    estimate = Estimate.of(values, column.possible)
     if are_pooled:
-        estimate = Estimate(estimate.mean)
-    if len(pairs) < 2:
-        return Measured(estimate, len(values), len(pairs))
-    ours, theirs = zip(*pairs, strict=True)
-    paired, mean = Paired.of(ours, theirs), sum(theirs) / len(theirs)
-    difference = paired.difference
-    return Measured(
-        estimate,
-        len(values),
-        len(pairs),
-        Estimate(difference.mean) if are_pooled else difference,
-        None if are_pooled else paired,
-        difference.mean / mean if mean else None,
+        estimate = Estimate(fmean(group.values(metric)) if count else float("nan"))
+    pairs = pairs_of(metric, group.runs, partners)
+    found = Measured(
+        estimate, count, len(values), len(pairs), lag_1=lag_1(values) if unit == "part" else None
+    )
+    is_unstable = group.unstable or any(
+        each.unstable for run in group.runs for each in partners.get(run.name, ())
+    )
+    if len(pairs) < 2 or is_unstable:
+        return found
+    differences = [*means_by_unit(((run, mine - its) for run, mine, its in pairs), unit).values()]
+    base = fmean(its for _, _, its in pairs)
+    is_tested = not are_pooled and len(differences) >= FEWEST
+    difference = (
+        Estimate.of(differences) if not are_pooled else Estimate(fmean(mine - its for _, mine, its in pairs))
+    )
+    return replace(
+        found,
+        difference=difference,
+        paired=Paired.of(differences) if is_tested and column.better != "neither" else None,
+        relative=difference.mean / base if base else None,
+        lag_1=lag_1(differences) if unit == "part" and not are_pooled else None,
     )
 
 
-class Comparison(Struct, frozen=True):
-    """Two schedulers or other choices, and by how much the better one is better in a metric."""
+Rows = list[tuple[Group[MeasuredRun], dict[str, Measured]]]
 
-    where: dict[str, str]
-    """What both have in common: log, platform, users."""
-    metric: str
-    unit: str
-    better: str
-    worse: str
-    paired: Paired
-    """The better one less the worse one."""
 
-    def __str__(self) -> str:
-        form = ColumnFormat.of(self.unit, [self.paired.difference])
-        difference = self.paired.difference
-        amount = f"{abs(difference.mean) / form.scale:.3g} ± {(difference.half_width or 0) / form.scale:.2g}"
-        common, amount = ", ".join(self.where.values()), f"{amount} {form.unit}".rstrip()
-        return (
-            f"{common}: {self.better} is better than {self.worse} in {self.metric} by {amount}, "
-            f"with {self.paired.confidence:.1%} confidence ({self.paired.nb_pairs} pairs)."
+def _with_holm(rows: Rows) -> Rows:
+    """The rows with p-values that are raised for all tests together."""
+    tested = [each.paired.p_value for _, row in rows for each in row.values() if each.paired is not None]
+    raised = iter(holm(tested))
+    return [
+        (
+            group,
+            {
+                name: each if each.paired is None else replace(each, p_value=next(raised))
+                for name, each in row.items()
+            },
         )
-
-
-def compare(
-    runs: Sequence[MeasuredRun], metrics: Sequence[str], baseline: str = "", own: Own = NOTHING
-) -> Iterator[Comparison]:
-    """Every two schedulers that had the same repetitions, wherever one of them is better on average.
-
-    With a ``baseline``, as a plan names it, only others are compared with that choice, on its axis.
-    """
-    chosen = Baseline.parse(baseline) or Baseline("")
-    settings: dict[Place, dict[str, dict[Place, MeasuredRun]]] = {}
-    for run in runs:
-        repetition = tuple((axis, name) for axis, name in run.axes.items() if axis in REPETITIONS)
-        common = place_without(run, chosen.axis, *REPETITIONS)
-        if repetition:
-            choice = run.axes.get(chosen.axis, "")
-            settings.setdefault(common, {}).setdefault(choice, {})[repetition] = run
-    for common, choices in settings.items():
-        for (one, mine), (two, its) in combinations(choices.items(), 2):
-            if chosen.name in ("", one, two):
-                pairs = [(mine[place], its[place]) for place in mine if place in its]
-                for metric in metrics:
-                    yield from _compare(dict(common), metric, column_of(metric, own), (one, two), pairs)
-
-
-def _compare(
-    where: dict[str, str],
-    metric: str,
-    column: Column,
-    names: tuple[str, str],
-    runs: list[tuple[MeasuredRun, MeasuredRun]],
-) -> Iterator[Comparison]:
-    values = [(one.metrics.get(metric), two.metrics.get(metric)) for one, two in runs]
-    pairs = [(one, two) for one, two in values if one is not None and two is not None]
-    if len(pairs) < 2 or column.better == "neither":
-        return
-    first, second = zip(*pairs, strict=True)
-    paired = Paired.of(first, second)
-    mean = paired.difference.mean
-    if not mean or isnan(mean):
-        return
-    if (mean > 0) != (column.better == "higher"):
-        names, paired = (names[1], names[0]), Paired.of(second, first)
-    yield Comparison(where, metric, column.unit, *names, paired)
-
-
-def comparisons_markdown(comparisons: Sequence[Comparison]) -> str:
-    """The comparisons in Markdown, if there are any."""
-    if not comparisons:
-        return ""
-    lines = ["### Compared in pairs", "", *(f"- {comparison}" for comparison in comparisons), ""]
-    return "\n" + "\n".join(lines)
+        for group, row in rows
+    ]

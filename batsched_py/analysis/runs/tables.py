@@ -8,17 +8,21 @@ from math import isnan
 
 from msgspec import Struct
 
-from batsched_py.analysis.runs import CONFIDENCE, Estimate
-from batsched_py.analysis.runs.aggregate import (
-    GROUPINGS,
-    MINUS,
-    Aggregate,
-    ColumnFormat,
-    Group,
-    Measured,
-    MeasuredRun,
-    column_of,
-)
+from batsched_py.analysis.runs import CONFIDENCE, FEWEST, SIGNIFICANT, Estimate, aggregate
+from batsched_py.analysis.runs.columns import MINUS, ColumnFormat, column_of
+from batsched_py.analysis.runs.comparisons import best_rows
+
+#: Stands at the means of what has no steady state.
+UNSTABLE = "†"
+
+#: What a table is about, by the axis of what is independent.
+_ABOUT = {
+    "part": "Means over up to {} parts of one log, within which seeds are averaged: they tell of other times "
+    "on this machine, not of other machines.",
+    "seed": "Means over up to {} seeds on one workload: they tell of chance in policy and users, not of "
+    "other workloads.",
+    "log": "Means over up to {} logs, within which parts and seeds are averaged.",
+}
 
 
 class Cell(Struct, frozen=True):
@@ -48,6 +52,18 @@ class ResultTable(Struct, frozen=True):
     """Whether some row is compared with the baseline."""
     lacks_pairs: bool = False
     """Whether some row has too few pairs for that."""
+    window: str = ""
+    """What is measured of each run."""
+    unit: str = "part"
+    """The axis whose values are independent of each other."""
+    units: int = 1
+    """The most of them that a row has."""
+    tests: int = 0
+    """How many differences are tested on the page."""
+    lag_1: float | None = None
+    """The largest autocorrelation of successive parts."""
+    unstable: Sequence[str] = ()
+    """Which rows have no steady state, and why."""
 
     @property
     def columns_of_a_metric(self) -> int:
@@ -60,35 +76,50 @@ class ResultTable(Struct, frozen=True):
         return " ".join(self._remarks())
 
     def _remarks(self) -> Iterator[str]:
+        if self.window:
+            yield f"Measured: {self.window}."
         if self.pooled:
             what = "; ".join(f"{axis}: {', '.join(choices)}" for axis, choices in self.pooled.items())
             yield (
                 f"Means over up to {self.repetitions} runs of different experiments ({what}), which are no "
                 "repetitions of one: so there are no intervals and no tests. The best of each column is bold."
             )
-        elif self.repetitions > 1:
+        elif self.units > 1:
+            yield _ABOUT[self.unit].format(self.units)
             yield (
-                f"Means over up to {self.repetitions} repetitions, with intervals of {CONFIDENCE:.0%} "
-                "confidence (Student's t); the best of each column is bold."
+                f"Intervals have {CONFIDENCE:.0%} confidence (Student's t, within the possible values); bold "
+                "is the best of each column, and what cannot be told from it (t-test of pairs, Holm)."
+                if self.units >= FEWEST
+                else "These are too few for intervals and tests; the best of each column is bold."
             )
         else:
-            yield "The best of each column is bold."
-        if self.has_differences and self.pooled:
-            yield f"Differences to {self.baseline} are means over pairs that have all else in common."
-        elif self.has_differences:
+            yield "The best of each column is bold, which one run cannot tell from chance."
+        yield from self._of_differences()
+        if self.lag_1 is not None:
+            yield f"The lag-1 autocorrelation between successive parts is at most {self.lag_1:.2f}."
+        if self.unstable:
             yield (
-                f"Differences to {self.baseline} are means over pairs that have all else in common, with "
-                "such intervals; * is p < 0.05, ** p < 0.01, *** p < 0.001 in Student's t-test for pairs, "
-                "and the effect is Cohen's d of pairs, their mean over their standard deviation."
+                f"{UNSTABLE} has no steady state: its queue grows with the length of the log, so its means "
+                f"are not compared ({'; '.join(self.unstable)})."
+            )
+
+    def _of_differences(self) -> Iterator[str]:
+        if self.has_differences:
+            yield f"Differences to {self.baseline} are means over pairs that have all else in common."
+        if self.tests:
+            yield (
+                "* is p < 0.05, ** p < 0.01, *** p < 0.001 in Student's two-sided t-test for pairs, by "
+                f"Holm's method over the {self.tests} tests of the page; (s) stands where the sign test does "
+                "not agree (p >= 0.05); the effect is Cohen's d of pairs."
             )
         if self.lacks_pairs:
             yield (
                 f"A difference to {self.baseline} needs two pairs or more, which are made by parts of a log "
-                "or by seeds; where there are fewer, its place says so."
+                f"or by seeds, and a test needs {FEWEST}; where there are fewer, its place says so."
             )
 
 
-def tables_of(results: Aggregate) -> list[ResultTable]:
+def tables_of(results: aggregate.Aggregate) -> list[ResultTable]:
     """The tables that show an aggregate: one for each log, if rows are about one."""
     axes = [axis for axis in results.by if axis != "log"] or ["scheduler"]
     columns = [column for metric in results.metrics for column in _columns(metric, results)]
@@ -101,105 +132,92 @@ def tables_of(results: Aggregate) -> list[ResultTable]:
         compared = [
             each.difference is not None
             for number in numbers
-            if _is_compared(results, number)
+            if _is_compared(results, number) and not groups[number].unstable
             for each in results.rows[number][1].values()
         ]
-        rows = [
-            (
-                [groups[number].runs[0].axes.get(axis, "") for axis in axes],
-                [cells[number] for _, cells in columns],
-            )
-            for number in numbers
-        ]
-        tables.append(
-            ResultTable(
-                log,
-                axes,
-                [heading for heading, _ in columns],
-                rows,
-                max(len(groups[number].runs) for number in numbers),
-                "" if results.baseline is None else results.baseline.name,
-                results.pooled,
-                any(compared),
-                not all(compared),
-            )
+        rows = []
+        for number in numbers:
+            choices = [groups[number].runs[0].axes.get(axis, "") for axis in axes]
+            rows.append((choices, [cells[number] for _, cells in columns]))
+        measured = [each for number in numbers for each in results.rows[number][1].values()]
+        table = ResultTable(
+            log,
+            axes,
+            [heading for heading, _ in columns],
+            rows,
+            max(len(groups[number].runs) for number in numbers),
+            "" if results.baseline is None else results.baseline.name,
+            results.pooled,
+            any(compared),
+            not all(compared),
+            results.window,
+            results.unit,
+            max((each.units for each in measured), default=1),
+            results.nb_tests,
+            max((each.lag_1 for each in measured if each.lag_1 is not None), default=None),
+            [_why(groups[number]) for number in numbers if groups[number].unstable],
         )
+        tables.append(table)
     return tables
 
 
-def _is_compared(results: Aggregate, number: int) -> bool:
+def _why(group: aggregate.Group[aggregate.MeasuredRun]) -> str:
+    """Which row has no steady state, and what shows it."""
+    return f"{', '.join(group.axes.values())}: {group.unstable}"
+
+
+def _is_compared(results: aggregate.Aggregate, number: int) -> bool:
     """Whether a row is another choice than the baseline, with which it is to be compared."""
     group, _ = results.rows[number]
     return results.baseline is not None and not results.baseline.is_of(group.runs[0])
 
 
-def _log_of(group: Group[MeasuredRun]) -> str:
-    names = {run.axes["log"] for run in group.runs}
+def _log_of(group: aggregate.Group[aggregate.MeasuredRun]) -> str:
+    names = {run.axes.get("log", "") for run in group.runs}
     return names.pop() if len(names) == 1 else ""
 
 
-def _columns(metric: str, results: Aggregate) -> Iterator[tuple[str, list[Cell]]]:
+def _columns(metric: str, results: aggregate.Aggregate) -> Iterator[tuple[str, list[Cell]]]:
     """A heading and a cell for each row: of the means, of the differences to the baseline and their size."""
     found = [measured[metric] for _, measured in results.rows]
     form = ColumnFormat.of(column_of(metric, results.own).unit, [each.estimate for each in found])
     unit = "" if form.unit in ("", "jobs") else f" ({form.unit})"
-    best = _best(metric, results, form)
-    texts = [_text(each.estimate, form) for each in found]
-    yield (
-        metric.removeprefix("nb_").replace("_", " ") + unit,
-        [Cell(text, number in best) for number, text in enumerate(texts)],
-    )
+    best = best_rows(metric, results)
+    marks = [UNSTABLE if group.unstable else "" for group, _ in results.rows]
+    means = [
+        Cell(_text(each.estimate, form) + mark, number in best)
+        for number, (each, mark) in enumerate(zip(found, marks, strict=True))
+    ]
+    yield metric.removeprefix("nb_").replace("_", " ") + unit, means
     if results.baseline is not None:
-        yield (
-            f"difference to {results.baseline.name}{unit}",
-            [
-                Cell(_difference(each, form) if _is_compared(results, number) else "")
-                for number, each in enumerate(found)
-            ],
-        )
+        differences = [
+            Cell(_difference(each, form) if _is_compared(results, number) else "")
+            for number, each in enumerate(found)
+        ]
+        yield f"difference to {results.baseline.name}{unit}", differences
         if not results.pooled:
             yield "effect", [Cell(_effect(each)) for each in found]
 
 
-def _best(metric: str, results: Aggregate, form: ColumnFormat) -> set[int]:
-    """The numbers of the rows whose mean is the best of those with the same log, load and group of jobs."""
-    better = column_of(metric, results.own).better
-    if better == "neither":
-        return set()
-    groups: dict[tuple[str | None, ...], dict[int, float]] = {}
-    for number, (group, measured) in enumerate(results.rows):
-        mean = measured[metric].estimate.mean
-        if not isnan(mean):
-            place = (_log_of(group), *(group.axes.get(axis) for axis in ("load", *GROUPINGS)))
-            groups.setdefault(place, {})[number] = mean
-    choose = max if better == "higher" else min
-    best = set()
-    for means in groups.values():
-        if len(set(means.values())) > 1:
-            shown = form.number(choose(means.values()))
-            best |= {number for number, mean in means.items() if form.number(mean) == shown}
-    return best
-
-
 def _text(estimate: Estimate, form: ColumnFormat) -> str:
-    if isnan(estimate.mean):
-        return "-"
-    mean = form.number(estimate.mean)
-    return mean if estimate.half_width is None else f"{mean} ± {form.number(estimate.half_width)}"
+    return "-" if isnan(estimate.mean) else form.text(estimate)
 
 
-def _difference(measured: Measured, form: ColumnFormat) -> str:
+def _difference(measured: aggregate.Measured, form: ColumnFormat) -> str:
     """The difference to the baseline with its stars, or why there is none."""
     difference, paired = measured.difference, measured.paired
     if difference is None:
-        return "one pair" if measured.nb_pairs else "no pair"
+        return ("no pair", "one pair")[measured.nb_pairs] if measured.nb_pairs < 2 else "not compared"
     if isnan(difference.mean):
         return ""
-    stars = 0 if paired is None else sum(paired.p_value < level for level in (0.05, 0.01, 0.001))
-    return f"{_text(difference, form)}{'*' * stars}"
+    if paired is None or measured.p_value is None:
+        return _text(difference, form)
+    stars = sum(measured.p_value < level for level in (SIGNIFICANT, 0.01, 0.001))
+    doubt = " (s)" if stars and paired.sign_p_value >= SIGNIFICANT else ""
+    return f"{_text(difference, form)}{'*' * stars}{doubt}"
 
 
-def _effect(measured: Measured) -> str:
+def _effect(measured: aggregate.Measured) -> str:
     size = None if measured.paired is None else measured.paired.effect_size
     return "" if size is None or isnan(size) else ColumnFormat("", 1.0, 2).number(size)
 
@@ -234,8 +252,12 @@ _BOLD = 1.16
 #: Sizes of letters, the largest first, with their commands.
 _SIZES = ((1.0, ""), (0.9, r"\small"), (0.8, r"\footnotesize"), (0.7, r"\scriptsize"))
 
-_NARROW, _WIDE = frozenset(" !'(),-.:;I[]`fijlrt"), frozenset("%MWmw")
-_RELATIONS = frozenset("#&+<=>@±" + MINUS)
+#: Upper bounds of the widths of letters in points, but for usual ones.
+_WIDTHS = (
+    dict.fromkeys(" !'(),-.:;I[]`fijlrt", 4.0)
+    | dict.fromkeys("%MWmw", 10.3)
+    | dict.fromkeys("#&+<=>@±" + MINUS, 8.4)
+)
 
 #: What the columns of a metric show.
 _PARTS = ("mean", "difference", "effect")
@@ -243,16 +265,7 @@ _PARTS = ("mean", "difference", "effect")
 
 def width_of(text: str) -> float:
     """An upper bound of the width of a text in points."""
-    return sum(
-        4.0
-        if each in _NARROW
-        else 10.3
-        if each in _WIDE
-        else 8.4
-        if each.isupper() or each in _RELATIONS
-        else 5.6
-        for each in text
-    )
+    return sum(_WIDTHS.get(each, 8.4 if each.isupper() else 5.6) for each in text)
 
 
 class _Metric(Struct, frozen=True):
@@ -337,8 +350,9 @@ def _table(
     columns = "l" * len(headings) + "r" * sum(len(metric.widths) for metric in metrics)
     lines = []
     for number in rows:
-        cells = [_cell(cell) for metric in metrics for cell in metric.rows[number]]
-        lines.append(_row([*map(_escape, names[number]), *cells]))
+        cells = [cell for metric in metrics for cell in metric.rows[number]]
+        texts = [rf"\textbf{{{_escape(cell.text)}}}" if cell.best else _escape(cell.text) for cell in cells]
+        lines.append(_row([*map(_escape, names[number]), *texts]))
         if number + 1 in ends and number != rows[-1]:
             lines.append(r"    \midrule")
     return "\n".join(
@@ -388,10 +402,6 @@ def _stacked(metric: _Metric) -> str:
 
 def _row(cells: Sequence[str]) -> str:
     return rf"    {' & '.join(cells)} \\"
-
-
-def _cell(cell: Cell) -> str:
-    return rf"\textbf{{{_escape(cell.text)}}}" if cell.best else _escape(cell.text)
 
 
 def _escape(text: str) -> str:

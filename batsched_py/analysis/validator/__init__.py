@@ -13,17 +13,9 @@ from typing import Literal
 
 import pandas as pd
 
+from batsched_py.analysis import schedule as jobs_csv
 from batsched_py.analysis.conditions import Absence, arrivals_of, read_absences, read_held
-from batsched_py.analysis.schedule import (
-    RESIZES,
-    Tables,
-    full_ids,
-    has_resizes,
-    host_sets,
-    in_pieces,
-    read_table,
-    started_again,
-)
+from batsched_py.analysis.schedule import RESIZES, Tables
 from batsched_py.analysis.validator import job_rules, node_rules, promises, rules
 from batsched_py.analysis.validator.nodes import Nodes, Requests, requests_of
 from batsched_py.analysis.validator.rules import Violation
@@ -59,12 +51,12 @@ class Facts:
 
     def with_files(self, tables: Tables) -> Facts:
         """The same with what a simulation has written beside its jobs."""
-        absences = read_table(tables, "absences", read_absences)
+        absences = jobs_csv.read_table(tables, "absences", read_absences)
         return replace(
             self,
-            arrivals=arrivals_of(read_table(tables, "held", read_held) or {}),
+            arrivals=arrivals_of(jobs_csv.read_table(tables, "held", read_held) or {}),
             absences=self.absences if absences is None else absences,
-            switches=read_table(tables, "pstate_changes", lambda file, _: rules.read_switches(file)),
+            switches=jobs_csv.read_table(tables, "pstate_changes", lambda file, _: rules.read_switches(file)),
         )
 
 
@@ -82,38 +74,33 @@ def validate(
     those of EASY and conservative backfilling depend on ``hosts``. On a machine of nodes, all must hold in
     every resource that the jobs of the workloads ask for.
     """
-    schedule = schedule.assign(id=full_ids(schedule), hosts=host_sets(schedule))
-    if policy is not None and has_resizes(schedule):
-        raise InputError(
-            f"what {policy} promises is about jobs that keep their hosts, and some here grow or shrink"
-        )
+    schedule = schedule.assign(id=jobs_csv.full_ids(schedule), hosts=jobs_csv.host_sets(schedule))
     if policy is not None:
-        promises.check_hosts(policy, [*(facts.absences or ()), *(facts.events or ())])
-    found = [*_rules(schedule, hosts, workloads, facts), *_outside(schedule, workloads, facts)]
-    queued = job_rules.as_queued(schedule, workloads, facts.arrivals)
+        promises.check_hosts(policy, schedule, [*(facts.absences or ()), *(facts.events or ())])
+    found = list(_rules(schedule, hosts, workloads, facts))
     nodes = Nodes.of(facts.machine)
     requests = {} if nodes is None else requests_of(workloads, schedule)
     if nodes is not None:
         found += node_rules.node_rules(schedule, nodes, requests)
-    found += _promises(queued, hosts, policy, nodes, requests, facts.nodes)
+    if policy is not None:
+        queued = job_rules.as_queued(schedule, workloads, facts.arrivals)
+        found += _promises(queued, hosts, policy, nodes, requests, facts.nodes)
     return sorted(found, key=lambda violation: (violation.time, violation.rule, violation.jobs))
 
 
 def _rules(
     schedule: pd.DataFrame, hosts: int | None, workloads: Sequence[Workload], facts: Facts
 ) -> Iterator[Violation]:
-    pieces = in_pieces(schedule)
-    resized = set(schedule.loc[schedule[RESIZES].map(bool), "id"]) if has_resizes(schedule) else set()
+    pieces = jobs_csv.in_pieces(schedule)
+    resized = (
+        set(schedule.loc[schedule[RESIZES].map(bool), "id"]) if jobs_csv.has_resizes(schedule) else set()
+    )
     any_size = rules.moldable_jobs(workloads) | job_rules.malleable_jobs(workloads).keys() | resized
-    any_size |= {execution for execution, job in started_again(schedule).items() if job in any_size}
+    any_size |= {execution for execution, job in jobs_csv.started_again(schedule).items() if job in any_size}
     yield from rules.overlap(pieces)
     yield from rules.capacity(pieces, hosts, any_size)
     yield from job_rules.resizes(schedule)
-    yield from rules.causality(schedule)
-    yield from rules.walltime(schedule)
-    yield from rules.arithmetic(schedule)
-    yield from rules.state(schedule)
-    yield from rules.twice(schedule)
+    yield from rules.single_rows(schedule, any(workload.late_jobs_stay for workload in workloads))
     if workloads:
         speeds = job_rules.constant_speeds(facts.speeds, facts.machine, facts.switches)
         yield from rules.workload(schedule, workloads)
@@ -121,9 +108,6 @@ def _rules(
         yield from job_rules.dependencies(schedule, workloads)
         yield from job_rules.malleable(schedule, workloads, facts.speeds)
         yield from job_rules.lengths(schedule, workloads, speeds)
-
-
-def _outside(schedule: pd.DataFrame, workloads: Sequence[Workload], facts: Facts) -> Iterator[Violation]:
     if facts.absences is not None or facts.events is not None:
         yield from rules.on_failed_hosts(schedule, facts.absences or (), facts.events or ())
     if facts.power_cap is not None:
@@ -134,21 +118,20 @@ def _outside(schedule: pd.DataFrame, workloads: Sequence[Workload], facts: Facts
 def _promises(
     schedule: pd.DataFrame,
     hosts: int | None,
-    policy: Policy | None,
+    policy: Policy,
     nodes: Nodes | None,
     requests: Requests,
     choice: str,
 ) -> Iterator[Violation]:
+    timeline = promises.timeline(schedule)
     if policy == "fcfs":
-        yield from promises.fcfs(promises.timeline(schedule))
-    elif policy is not None and hosts is None and nodes is None:
+        return promises.fcfs(timeline)
+    if nodes is not None and policy == "easy":
+        return promises.easy(timeline, node_rules.FreeNodes(nodes.empty(), requests))
+    if nodes is not None:
+        return promises.conservative(timeline, node_rules.NodePlan(nodes, requests, choice))
+    if hosts is None:
         raise InputError(f"the promises of {policy} depend on the number of hosts; give it")
-    elif policy == "easy":
-        plain = promises.FreeHosts(hosts or 0)
-        room = plain if nodes is None else node_rules.FreeNodes(nodes.empty(), requests)
-        yield from promises.easy(promises.timeline(schedule), room)
-    elif policy == "conservative" and nodes is None:
-        yield from promises.conservative(promises.timeline(schedule), promises.HostPlan(hosts or 0))
-    elif policy == "conservative" and nodes is not None:
-        plan = node_rules.NodePlan(nodes, requests, choice)
-        yield from promises.conservative(promises.timeline(schedule), plan)
+    if policy == "easy":
+        return promises.easy(timeline, promises.FreeHosts(hosts))
+    return promises.conservative(timeline, promises.HostPlan(hosts))

@@ -5,37 +5,23 @@ All are written from their definitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from math import isnan, nan
 from operator import truediv
 from typing import Any
 
 import pandas as pd
 
-from batsched_py.analysis.schedule import (
-    INSTANT,
-    RESIZES,
-    SLACK,
-    Piece,
-    before_restarts,
-    ended_by_failures,
-    pieces_of,
-    started,
-)
+from batsched_py.analysis import schedule as jobs_csv
+from batsched_py.analysis.schedule import INSTANT, RESIZES, SLACK, Piece
 from batsched_py.analysis.validator.rules import Violation
+from batsched_py.protocol import profiles
 from batsched_py.protocol.dependencies import START, End, array_of, dependency_of, depends, full_name
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
-from batsched_py.protocol.profiles import (
-    TIMING_PRECISION,
-    Composed,
-    Delay,
-    Homogeneous,
-    HomogeneousTotal,
-    Parallel,
-    Profile,
-)
+from batsched_py.protocol.profiles import TIMING_PRECISION, Profile
 from batsched_py.protocol.sizes import MALLEABLE, Malleable, malleable_of
 from batsched_py.workload.dependencies import have_dependencies
 from batsched_py.workload.model import Workload
@@ -44,23 +30,16 @@ from batsched_py.workload.model import Workload
 def dependencies(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[Violation]:
     """No job starts before what it waits for, and no array runs more tasks at once than it may."""
     depending = [workload for workload in workloads if have_dependencies(workload.jobs)]
-    if not depending:
-        return
-    executions = _executions(schedule)
+    executions: dict[str, list[Any]] = {}
+    """The rows of each job, in their order: of one that was started again after a failure there are more."""
+    failed = jobs_csv.ended_by_failures(schedule) if depending else set[str]()
+    for row in sorted(schedule.itertuples(), key=lambda row: row.submission_time) if depending else ():
+        executions.setdefault(jobs_csv.before_restarts(row, failed), []).append(row)
     for workload in depending:
         jobs = {job.id: job for job in workload.jobs if depends(job)}
         yield from _ends(jobs, executions)
         yield from _singletons(workload.jobs, executions)
         yield from _limits(jobs, executions)
-
-
-def _executions(schedule: pd.DataFrame) -> dict[str, list[Any]]:
-    """The rows of each job, in their order: of one that was started again after a failure there are more."""
-    rows: dict[str, list[Any]] = {}
-    failed = ended_by_failures(schedule)
-    for row in sorted(schedule.itertuples(), key=lambda row: row.submission_time):
-        rows.setdefault(before_restarts(row, failed), []).append(row)
-    return rows
 
 
 def _ends(jobs: dict[str, Job], executions: dict[str, list[Any]]) -> Iterator[Violation]:
@@ -74,12 +53,13 @@ def _ends(jobs: dict[str, Job], executions: dict[str, list[Any]]) -> Iterator[Vi
         for end in dependency.ends:
             name = full_name(job, end.target)
             others = [executions[other] for other in tasks.get(name, [name]) if other in executions]
+            time = start - end.delay
             if end.kind == START:
-                late = [rows for rows in others if not _has_started(rows[0], start - end.delay)]
+                met = all(_is_over(rows[0], time, "starting_time") for rows in others)
             else:
-                late = [rows for rows in others if not _is_over(rows[-1], start - end.delay)]
+                met = all(_is_over(rows[-1], time) for rows in others)
             success = all(rows[-1].success for rows in others)
-            if late or (end.kind in ("afterok", "afternotok") and success != (end.kind == "afterok")):
+            if not met or (end.kind in ("afterok", "afternotok") and success != (end.kind == "afterok")):
                 unmet.append(str(end))
         if unmet and not (dependency.any and (len(unmet) < len(dependency.ends) or dependency.singleton)):
             yield Violation("dependency", (job.id,), start, f"job {job.id} starts, yet {unmet[0]} is not met")
@@ -121,18 +101,10 @@ def _start(rows: list[Any] | None) -> float | None:
     return float(rows[0].starting_time)
 
 
-def _has_started(row: Any, time: float) -> bool:
-    """Whether a job had started, or was over without that."""
-    if row.final_state == JobState.REJECTED:
-        return _is_over(row, time)
-    return bool(row.starting_time <= time + SLACK)
-
-
-def _is_over(row: Any, time: float) -> bool:
-    """Whether a job was over; nobody knows when one was rejected, but it was submitted before."""
-    if row.final_state == JobState.REJECTED:
-        return bool(row.submission_time <= time + SLACK)
-    return bool(row.finish_time <= time + SLACK)
+def _is_over(row: Any, time: float, column: str = "finish_time") -> bool:
+    """Whether a job was over, or had started; of a rejected one only its submission is known."""
+    happened = row.submission_time if row.final_state == JobState.REJECTED else getattr(row, column)
+    return bool(happened <= time + SLACK)
 
 
 def _limits(jobs: dict[str, Job], executions: dict[str, list[Any]]) -> Iterator[Violation]:
@@ -178,46 +150,41 @@ def as_queued(
         return schedule
     submissions = schedule["submission_time"]
     queued = schedule.assign(submission_time=schedule["id"].map(arrivals).fillna(submissions))
-    rounds = _Rounds(held, queued)
+    round_of = _rounds(held, queued)
     turns = [
-        (rounds.of(name) if name in held else -1, submission if name in held else -1.0)
+        (round_of(name), submission) if name in held else (-1, -1.0)
         for name, submission in zip(schedule["id"], submissions, strict=True)
     ]
     places = {turn: place for place, turn in enumerate(sorted(set(turns)))}
     return queued.assign(turn=[float(places[turn]) for turn in turns])
 
 
-class _Rounds:
+def _rounds(held: Mapping[str, Job], queued: pd.DataFrame) -> Callable[[str], int]:
     """How many times a policy was asked at an instant before a job joined the queue.
 
     That is never, unless the job waits for the start of another, which the policy has started then.
     """
+    tasks, all_rows = _tasks(held.values()), {row.id: row for row in queued.itertuples()}
 
-    def __init__(self, held: Mapping[str, Job], queued: pd.DataFrame) -> None:
-        self._held = held
-        self._tasks = _tasks(held.values())
-        self._rows = {row.id: row for row in queued.itertuples()}
-        self._known: dict[str, int] = {}
+    @cache
+    def round_of(name: str) -> int:
+        dependency = dependency_of(held[name]) if name in held else None
+        if dependency is None:
+            return 0
+        found = [after(name, end) for end in dependency.ends]
+        return (min if dependency.any else max)([each for each in found if each is not None], default=0)
 
-    def of(self, name: str) -> int:
-        """That of a job."""
-        if name not in self._known:
-            dependency = dependency_of(self._held[name]) if name in self._held else None
-            ends = () if dependency is None else dependency.ends
-            found = [self._of_end(name, end) for end in ends]
-            met = [each for each in found if each is not None]
-            self._known[name] = (min if dependency and dependency.any else max)(met, default=0)
-        return self._known[name]
-
-    def _of_end(self, name: str, end: End) -> int | None:
-        """That of what has happened when a job has joined the queue; none if it had happened before."""
-        target, arrival = full_name(self._held[name], end.target), self._rows[name].submission_time
-        others = [self._rows[each] for each in self._tasks.get(target, [target]) if each in self._rows]
+    def after(name: str, end: End) -> int | None:
+        """The round of what has happened when a job has joined the queue; none if it had happened before."""
+        target, arrival = full_name(held[name], end.target), all_rows[name].submission_time
+        rows = [all_rows[each] for each in tasks.get(target, [target]) if each in all_rows]
         if end.kind == START and not end.delay:
-            started = [self.of(row.id) for row in others if abs(row.starting_time - arrival) <= SLACK]
-            return 1 + max(started) if started else None
-        last = max((row.finish_time for row in others), default=-1.0)
+            same_time = [round_of(row.id) for row in rows if abs(row.starting_time - arrival) <= SLACK]
+            return 1 + max(same_time) if same_time else None
+        last = max((row.finish_time for row in rows), default=-1.0)
         return 0 if abs(last + end.delay - arrival) <= SLACK else None
+
+    return round_of
 
 
 def resizes(schedule: pd.DataFrame) -> Iterator[Violation]:
@@ -265,9 +232,9 @@ def malleable(
     jobs, names = malleable_jobs(workloads), {load.name for load in workloads}
     if not jobs and RESIZES not in schedule:
         return
-    failed = ended_by_failures(schedule)
-    for row in started(schedule).itertuples():
-        changes, name = getattr(row, RESIZES, ()), before_restarts(row, failed)
+    failed = jobs_csv.ended_by_failures(schedule)
+    for row in jobs_csv.started(schedule).itertuples():
+        changes, name = getattr(row, RESIZES, ()), jobs_csv.before_restarts(row, failed)
         if name not in jobs:
             if changes and row.workload_name in names:
                 text = f"job {row.id} changes its hosts, but is not malleable"
@@ -278,7 +245,7 @@ def malleable(
         assert bounds is not None
         pieces = [Piece(row.starting_time, row.finish_time, row.hosts)]
         if changes:
-            pieces = list(pieces_of(row.starting_time, row.finish_time, changes))
+            pieces = list(jobs_csv.pieces_of(row.starting_time, row.finish_time, changes))
         for piece in pieces:
             if not bounds.least <= len(piece.hosts) <= bounds.most:
                 text = f"job {row.id} runs on {len(piece.hosts)} hosts instead of {bounds}"
@@ -312,10 +279,10 @@ def _work(
 def _seconds(profile: Profile, size: int, piece: Piece, speeds: Sequence[float] | None) -> float | None:
     """How long a profile takes with as many hosts as the job asks for, which are like those of a piece."""
     match profile:
-        case Delay(seconds=seconds):
+        case profiles.Delay(seconds=seconds):
             return seconds
-        case Homogeneous(work=work) if speeds is not None and piece.hosts.mask < 1 << len(speeds):
-            share = work / size if isinstance(profile, HomogeneousTotal) else work
+        case profiles.Homogeneous(work=work) if speeds is not None and piece.hosts.mask < 1 << len(speeds):
+            share = work / size if isinstance(profile, profiles.HomogeneousTotal) else work
             return share / min(speeds[host] for host in piece.hosts)
     return None
 
@@ -330,10 +297,14 @@ def lengths(
     """
     known = {load.name: load.profiles for load in workloads}
     changing = malleable_jobs(workloads)
-    failed = ended_by_failures(schedule) if changing else set[str]()
-    for row in started(schedule).itertuples():
+    failed = jobs_csv.ended_by_failures(schedule) if changing else set[str]()
+    for row in jobs_csv.started(schedule).itertuples():
         found = _length(row.profile, known.get(row.workload_name, {}), row.hosts, speeds)
-        if found is None or bool(getattr(row, RESIZES, False)) or before_restarts(row, failed) in changing:
+        if (
+            found is None
+            or bool(getattr(row, RESIZES, False))
+            or jobs_csv.before_restarts(row, failed) in changing
+        ):
             continue
         seconds, ran = max(found[0], INSTANT), max(row.execution_time, INSTANT)
         if row.final_state in (JobState.SUCCESS, JobState.FAILED):
@@ -348,23 +319,23 @@ def lengths(
 
 
 def _length(
-    name: str, profiles: Mapping[str, Profile], hosts: HostSet, speeds: Sequence[float] | None
+    name: str, known: Mapping[str, Profile], hosts: HostSet, speeds: Sequence[float] | None
 ) -> tuple[float, int] | None:
     """How long a profile takes on hosts, and its return code; nothing if it does not tell that."""
-    profile = profiles.get(name)
+    profile = known.get(name)
     match profile:
-        case Delay(seconds=seconds):
+        case profiles.Delay(seconds=seconds):
             return seconds, profile.return_code
-        case Composed():
+        case profiles.Composed():
             total = 0.0
             for part in profile.sequence:
-                if (found := _length(part, profiles, hosts, speeds)) is None:
+                if (found := _length(part, known, hosts, speeds)) is None:
                     return None
                 total += found[0]
                 if found[1]:
                     return total, found[1]
             return total * profile.repeat, profile.return_code
-        case Homogeneous() | Parallel() if speeds is not None and not profile.sends_bytes:
+        case profiles.Homogeneous() | profiles.Parallel() if speeds is not None and not profile.sends_bytes:
             own = [speeds[host] if host < len(speeds) else nan for host in hosts]
             flops = profile.flops(len(own))
             if len(flops) == len(own) > 0 and not isnan(sum(own)):

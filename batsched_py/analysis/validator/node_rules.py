@@ -7,28 +7,35 @@ resource.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
 from functools import reduce
 from math import inf
 
 import pandas as pd
 
 from batsched_py.analysis.schedule import in_pieces, started
+from batsched_py.analysis.validator import promises
 from batsched_py.analysis.validator.nodes import Demand, Nodes, Place, Requests, Room, Share, least, shares_of
-from batsched_py.analysis.validator.promises import Life
 from batsched_py.analysis.validator.rules import BEGINS, ENDS, Violation, moments
 from batsched_py.protocol.requests import Request, parse_features
 
 
 def node_rules(schedule: pd.DataFrame, machine: Nodes, requests: Requests) -> Iterator[Violation]:
-    """All violations of what jobs ask for, and of what nodes have."""
+    """All violations of what jobs ask for, and of what nodes have.
+
+    A job that no workload describes asks for cores alone.
+    """
     executed = started(in_pieces(schedule))
-    taken = list(_executed_shares(executed, machine, requests))
-    for job, time, (request, shares) in zip(executed["id"], executed["starting_time"], taken, strict=True):
+    taken = []
+    for row in executed.itertuples():
+        request = requests.get(row.id) or Request(max(1, len(row.hosts)))
+        shares = list(shares_of(machine, row.hosts, request))
+        taken.append((request, shares))
         for rule, text in _misplaced(machine, request, shares):
-            yield Violation(rule, (job,), time, f"job {job} {text}")
+            yield Violation(rule, (row.id,), row.starting_time, f"job {row.id} {text}")
     yield from _Usage(machine, executed, taken).violations()
 
 
@@ -49,11 +56,12 @@ def _misplaced(machine: Nodes, request: Request, shares: list[Share]) -> Iterato
         yield "nodes", f"is on {len(nodes)} nodes instead of {asked}"
     for node, share in zip(nodes, shares, strict=True):
         if share.cores % request.cores:
-            text = f"has {share.cores} cores of node {node.name}, but its tasks need {request.cores} each"
-            yield "tasks", text
-        elif share.tasks > request.tasks_per_node:
-            text = f"has {share.tasks} tasks on node {node.name}, but at most {request.tasks_per_node} may be"
-            yield "tasks", text
+            yield (
+                "tasks",
+                f"has {share.cores} cores of node {node.name}, but its tasks need {request.cores} each",
+            )
+        elif share.tasks > (most := request.tasks_per_node):
+            yield "tasks", f"has {share.tasks} tasks on node {node.name}, but at most {most} may be"
 
 
 class _Usage:
@@ -115,15 +123,6 @@ class _Usage:
                 yield Violation("licences", (job,), time, text)
 
 
-def _executed_shares(
-    executed: pd.DataFrame, machine: Nodes, requests: Requests
-) -> Iterator[tuple[Request, list[Share]]]:
-    """What each job of a schedule asks for and has; one that no workload describes asks for cores alone."""
-    for job, hosts in zip(executed["id"], executed["hosts"], strict=True):
-        request = requests.get(job) or Request(max(1, len(hosts)))
-        yield request, list(shares_of(machine, hosts, request))
-
-
 def _amount_text(resource: str, count: int) -> str:
     """An amount in words.
 
@@ -138,7 +137,7 @@ def _amount_text(resource: str, count: int) -> str:
     return f"{count} kB of memory"
 
 
-class FreeNodes:
+class FreeNodes(promises.Room):
     """What is free of nodes; a job that no workload describes asks for cores alone."""
 
     def __init__(self, room: Room, requests: Requests) -> None:
@@ -146,80 +145,54 @@ class FreeNodes:
         self._requests = requests
 
     def copy(self) -> FreeNodes:
-        """One of its own."""
-        return FreeNodes(self._room.copy(), self._requests)
+        return FreeNodes(copy(self._room), self._requests)
 
-    def change(self, life: Life, sign: int) -> None:
-        """A job takes what it had where it was (-1), or gives it back (1)."""
+    def change(self, life: promises.Life, sign: int) -> None:
         demand = self._demand(life)
         self._room.change(demand, demand.place(self._room.machine.cores(life.hosts)), sign)
 
-    def holds(self, life: Life) -> bool:
-        """Whether a job would find a place."""
+    def holds(self, life: promises.Life) -> bool:
         return self._room.holds(self._demand(life))
 
-    def told(self, life: Life) -> tuple[str, str]:
+    def told(self, life: promises.Life) -> tuple[str, str]:
         """Which resources it is about is not said."""
         return ", but all that it asks for is free", "what it needs then"
 
-    def _demand(self, life: Life) -> Demand:
+    def _demand(self, life: promises.Life) -> Demand:
         return self._room.machine.demand(self._requests.get(life.id) or Request(life.size))
 
 
-class NodePlan:
-    """What will be free from each time on, according to a plan that is made with a choice of nodes."""
+class NodePlan(promises.Plan[Room, Place]):
+    """A plan of what is free of nodes, which is made with a choice of nodes."""
 
     def __init__(self, machine: Nodes, requests: Requests, choice: str) -> None:
+        super().__init__(machine.empty())
         self._machine = machine
         self._requests = requests
         self._choice = choice
-        self._times = [-inf]
-        self._rooms = [machine.empty()]
 
     def same(self, time: float) -> float:
         """A time without its last printed digit, which is not certain: equal times are to be equal again."""
         return round(time, 5)
 
-    def forget(self, now: float) -> None:
-        """Forget what was before ``now``."""
-        past = bisect_right(self._times, now) - 1
-        del self._times[:past], self._rooms[:past]
-        self._times[0] = now
-
-    def earliest(self, now: float, life: Life) -> tuple[float, Place | None]:
+    def earliest(self, now: float, life: promises.Life) -> tuple[float, Place | None]:
         """The earliest time from which there is one place for the walltime of a job, and that place."""
         demand = self._demand(life)
         for step, start in enumerate(self._times):
-            if not self._rooms[step].holds(demand):
+            if not self._free[step].holds(demand):
                 continue
             end = max(bisect_left(self._times, start + life.walltime), step + 1)
-            place = reduce(least, self._rooms[step:end]).place(demand, self._choice)
+            place = reduce(least, self._free[step:end]).place(demand, self._choice)
             if place is not None:
                 return start, place
         return inf, None
 
-    def place(self, life: Life) -> Place:
-        """Where a job was, and what it had there."""
+    def place(self, life: promises.Life) -> Place:
         return self._demand(life).place(self._machine.cores(life.hosts))
 
-    def change(self, start: float, end: float, life: Life, place: Place, sign: int) -> None:
-        """A job has its place between two times (-1), or gives it back for this time (1)."""
-        start = max(start, self._times[0])
-        if start < end:
-            first, last = self._step(start), self._step(end) if end < inf else len(self._times)
-            for room in self._rooms[first:last]:
-                room.change(self._demand(life), place, sign)
-            for step in (last, first):
-                if 0 < step < len(self._times) and self._rooms[step].equals(self._rooms[step - 1]):
-                    del self._times[step], self._rooms[step]
+    def _take(self, steps: slice, life: promises.Life, place: Place, sign: int) -> None:
+        for room in self._free[steps]:
+            room.change(self._demand(life), place, sign)
 
-    def _step(self, time: float) -> int:
-        """The step that begins at a time, made if there is none."""
-        step = bisect_left(self._times, time)
-        if step == len(self._times) or self._times[step] != time:
-            self._times.insert(step, time)
-            self._rooms.insert(step, self._rooms[step - 1].copy())
-        return step
-
-    def _demand(self, life: Life) -> Demand:
+    def _demand(self, life: promises.Life) -> Demand:
         return self._machine.demand(self._requests.get(life.id) or Request(life.size))

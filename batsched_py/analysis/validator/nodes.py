@@ -122,13 +122,10 @@ class Demand:
         self.per_task = machine.row(dict(request.per_task) | {"cores": request.cores})
         places = PLACES if request.exclusive else 1
         self.per_node = machine.row(dict(request.per_node) | {"places": places})
-        self.alternatives = [] if self._lacks(machine) else list(self._alternatives(machine))
+        asked = {name for name, _ in (*request.per_task, *request.per_node)}
+        lacks = bool(asked - {*machine.resources} or self.licences.keys() - machine.licences)
+        self.alternatives = [] if lacks else list(self._alternatives(machine))
         """Nodes on which all of the job may be, the preferred ones first."""
-
-    def _lacks(self, machine: Nodes) -> bool:
-        """Whether it asks for something that the machine does not have at all."""
-        asked = {name for name, _ in (*self.request.per_task, *self.request.per_node)}
-        return bool(asked - {*machine.resources} or self.licences.keys() - machine.licences)
 
     def _alternatives(self, machine: Nodes) -> Iterator[list[int]]:
         """In each of its partitions: all nodes that are meant, or before them those behind one switch."""
@@ -176,12 +173,13 @@ class Room(Struct, eq=False):
     amounts: Integers
     licences: dict[str, int]
 
-    def copy(self) -> Room:
-        """One of its own."""
+    def __copy__(self) -> Room:
         return Room(self.machine, self.amounts.copy(), dict(self.licences))
 
-    def equals(self, other: Room) -> bool:
+    def __eq__(self, other: object) -> bool:
         """Whether the same is free in another one."""
+        if not isinstance(other, Room):
+            return NotImplemented
         return self.licences == other.licences and np.array_equal(self.amounts, other.amounts)
 
     def change(self, demand: Demand, place: Place, sign: int) -> None:

@@ -7,24 +7,27 @@ error are one instant, and from then on instants are compared by their number.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import repeat
 from math import inf
 from operator import attrgetter
-from typing import Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from batsched_py.analysis.conditions import Absence
-from batsched_py.analysis.schedule import INSTANT, SLACK, started
+from batsched_py.analysis.schedule import INSTANT, SLACK, has_resizes, started
 from batsched_py.analysis.validator.rules import Violation
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
 
-#: A place for a job on a machine.
+#: What is free of a machine, and a place for a job on it.
+F = TypeVar("F")
 P = TypeVar("P")
 
 
@@ -100,7 +103,10 @@ def timeline(schedule: pd.DataFrame) -> Timeline:
         Life(*fields)
         for fields in zip(
             executed["id"],
-            *(_numbers(firsts, column) for column in (submissions, starts, finishes)),
+            *(
+                (np.searchsorted(firsts, each, "right") - 1).tolist()
+                for each in (submissions, starts, finishes)
+            ),
             starts.tolist(),
             executed["requested_number_of_resources"].to_list(),
             np.where(limits < 0, inf, limits).tolist(),
@@ -119,11 +125,6 @@ def timeline(schedule: pd.DataFrame) -> Timeline:
     return Timeline(lives, instants)
 
 
-def _numbers(firsts: np.ndarray, times: np.ndarray) -> list[int]:
-    """For each time the instant it belongs to, given the first time of each instant."""
-    return (np.searchsorted(firsts, times, side="right") - 1).tolist()
-
-
 class Room(Protocol):
     """What is free at a moment."""
 
@@ -140,22 +141,19 @@ class Room(Protocol):
         """What a job waits for although it is free, and what others may not take of it, in words."""
 
 
-class FreeHosts:
+class FreeHosts(Room):
     """A number of free hosts."""
 
     def __init__(self, hosts: int) -> None:
         self._free = hosts
 
     def copy(self) -> FreeHosts:
-        """One of its own."""
         return FreeHosts(self._free)
 
     def change(self, life: Life, sign: int) -> None:
-        """A job takes its hosts (-1), or gives them back (1)."""
         self._free += sign * life.held
 
     def holds(self, life: Life) -> bool:
-        """Whether there are as many as a job asks for."""
         return life.size <= self._free
 
     def told(self, life: Life) -> tuple[str, str]:
@@ -164,73 +162,68 @@ class FreeHosts:
         return waits, f"more than the {self._free - life.size} hosts that are extra then"
 
 
-class Plan(Protocol[P]):
-    """Who will have which place when; what is not planned is free."""
+class Plan(ABC, Generic[F, P]):
+    """Who will have which place when: what is free in each step of time. What is not planned is free."""
 
-    def same(self, time: float) -> float:
-        """A time of a schedule, as the plan has it."""
-
-    def forget(self, now: float) -> None:
-        """Forget what was before ``now``."""
-
-    def earliest(self, now: float, life: Life) -> tuple[float, P | None]:
-        """The earliest time from which there is a place for a job for its walltime; infinite if never."""
-
-    def place(self, life: Life) -> P:
-        """Where a job was."""
-
-    def change(self, start: float, end: float, life: Life, place: P, sign: int) -> None:
-        """A job has a place between two times (-1), or gives it back for this time (1)."""
-
-
-class HostPlan:
-    """The number of free hosts as a step function of time.
-
-    It may be negative for a moment, because its times come from a file that rounds them.
-    """
-
-    def __init__(self, hosts: int) -> None:
+    def __init__(self, free: F) -> None:
         self._times = [-inf]
-        self._free = [hosts]
-
-    def forget(self, now: float) -> None:
-        """Drop everything before ``now``."""
-        past = bisect_right(self._times, now) - 1
-        del self._times[:past], self._free[:past]
+        self._free = [free]
 
     def same(self, time: float) -> float:
         """A time of a schedule, as the plan has it."""
         return time
 
-    def place(self, life: Life) -> int:
-        """How many hosts a job had."""
-        return life.held
+    def forget(self, now: float) -> None:
+        """Forget what was before ``now``."""
+        past = bisect_right(self._times, now) - 1
+        del self._times[:past], self._free[:past]
+        self._times[0] = now
 
-    def change(self, start: float, end: float, life: Life, place: int, sign: int) -> None:
-        """So many hosts are taken between two times (-1), or given back for this time (1)."""
-        if not self._times[0] < end or not start < end:
-            return
-        first = self._step(max(start, self._times[0]))
-        last = self._step(end) if end < inf else len(self._times)
-        for step in range(first, last):
-            self._free[step] += sign * place
-        for step in (last, first):
-            if 0 < step < len(self._times) and self._free[step] == self._free[step - 1]:
-                del self._times[step], self._free[step]
+    def change(self, start: float, end: float, life: Life, place: P, sign: int) -> None:
+        """A job has a place between two times (-1), or gives it back for this time (1)."""
+        start = max(start, self._times[0])
+        if start < end:
+            first, last = self._step(start), self._step(end) if end < inf else len(self._times)
+            self._take(slice(first, last), life, place, sign)
+            for step in (last, first):
+                if 0 < step < len(self._times) and self._free[step] == self._free[step - 1]:
+                    del self._times[step], self._free[step]
 
     def _step(self, time: float) -> int:
-        """The step that begins at ``time``, made if there is none."""
+        """The step that begins at a time, made if there is none."""
         step = bisect_left(self._times, time)
         if step == len(self._times) or self._times[step] != time:
             self._times.insert(step, time)
-            self._free.insert(step, self._free[step - 1])
+            self._free.insert(step, copy(self._free[step - 1]))
         return step
 
-    def earliest(self, now: float, life: Life) -> tuple[float, int]:
-        """The earliest time from which a job has its hosts for its walltime, infinite if there is none.
+    @abstractmethod
+    def _take(self, steps: slice, life: Life, place: P, sign: int) -> None:
+        """A job has a place in some steps (-1), or gives it back (1)."""
 
-        A step that is shorter than the printing error is ignored.
-        """
+    @abstractmethod
+    def earliest(self, now: float, life: Life) -> tuple[float, P | None]:
+        """The earliest time from which there is a place for a job for its walltime; infinite if never."""
+
+    @abstractmethod
+    def place(self, life: Life) -> P:
+        """Where a job was, and what it had there."""
+
+
+class HostPlan(Plan[int, int]):
+    """A plan of the number of free hosts; a place is a number, too.
+
+    It may be negative for a moment, because its times come from a file that rounds them.
+    """
+
+    def place(self, life: Life) -> int:
+        return life.held
+
+    def _take(self, steps: slice, life: Life, place: int, sign: int) -> None:
+        self._free[steps] = [free + sign * place for free in self._free[steps]]
+
+    def earliest(self, now: float, life: Life) -> tuple[float, int]:
+        """A step that is shorter than the printing error is ignored."""
         times, free = self._times, self._free
         start = now
         for step in range(bisect_right(times, now), len(times) + 1):
@@ -366,7 +359,7 @@ def _beyond(head: Life, overtaking: Sequence[Life], now: float, shadow: float, r
     return [] if left.holds(head) else beyond
 
 
-def conservative(timeline: Timeline, plan: Plan[P]) -> Iterator[Violation]:
+def conservative(timeline: Timeline, plan: Plan[F, P]) -> Iterator[Violation]:
     """Conservative backfilling: every job starts no later than at the reservation it gets on arrival.
 
     A reservation is the earliest time from which there is a place for the job beside the running jobs and the
@@ -419,9 +412,10 @@ def conservative(timeline: Timeline, plan: Plan[P]) -> Iterator[Violation]:
             arriving, beginning = [], [life for life in beginning if life not in due]
 
 
-def check_hosts(policy: str, absences: Collection[Absence]) -> None:
-    """What backfilling promises is about hosts that are always there."""
+def check_hosts(policy: str, schedule: pd.DataFrame, absences: Collection[Absence]) -> None:
+    """Promises are about jobs that keep their hosts, and those of backfilling about hosts that are there."""
+    about = f"what {policy} promises is about"
+    if has_resizes(schedule):
+        raise InputError(f"{about} jobs that keep their hosts, and some here grow or shrink")
     if policy != "fcfs" and absences:
-        raise InputError(
-            f"what {policy} promises is about hosts that are always there, and some here were away or closed"
-        )
+        raise InputError(f"{about} hosts that are always there, and some here were away or closed")

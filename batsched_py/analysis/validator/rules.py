@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from math import inf
 from operator import or_
 from pathlib import Path
@@ -17,17 +17,9 @@ from typing import Any, TextIO
 import numpy as np
 import pandas as pd
 
+from batsched_py.analysis import schedule as jobs_csv
 from batsched_py.analysis.conditions import Absence
-from batsched_py.analysis.schedule import (
-    INSTANT,
-    SLACK,
-    before_restarts,
-    ended_by_failures,
-    full_ids,
-    host_sets,
-    in_pieces,
-    started,
-)
+from batsched_py.analysis.schedule import INSTANT, SLACK
 from batsched_py.errors import InputError
 from batsched_py.outside.closures import Closure
 from batsched_py.outside.curve import Curve
@@ -51,15 +43,6 @@ class Violation:
 
     def __str__(self) -> str:
         return f"{self.rule} at {self.time:.6f}: {self.text}"
-
-
-def _blame(
-    rule: str, schedule: pd.DataFrame, wrong: pd.Series[bool], time: str, text: Callable[[Any], str]
-) -> Iterator[Violation]:
-    """A violation for each row that is wrong; ``time`` is the column that says when."""
-    if wrong.any():
-        for row in schedule[wrong].itertuples():
-            yield Violation(rule, (row.id,), getattr(row, time), f"job {row.id} {text(row)}")
 
 
 #: What a job does at a moment: it ends, it begins and ends at once, or it begins.
@@ -86,7 +69,7 @@ def overlap(schedule: pd.DataFrame) -> Iterator[Violation]:
 
     A job of no length does not hold its hosts, but they must not belong to another job when it runs.
     """
-    executed = started(schedule)
+    executed = jobs_csv.started(schedule)
     ids, masks = executed["id"].to_list(), [hosts.mask for hosts in executed["hosts"]]
     busy = contested = 0
     running: set[int] = set()
@@ -112,113 +95,92 @@ def overlap(schedule: pd.DataFrame) -> Iterator[Violation]:
 
 def capacity(schedule: pd.DataFrame, hosts: int | None, moldable: set[str]) -> Iterator[Violation]:
     """Every job runs on as many hosts as it asked for, and on hosts that exist."""
-    executed = started(schedule)
-    for job, time, asked, given in zip(
-        executed["id"],
-        executed["starting_time"],
-        executed["requested_number_of_resources"],
-        executed["hosts"],
-        strict=True,
-    ):
-        if not given or (len(given) != asked and job not in moldable):
-            text = f"job {job} runs on {len(given)} hosts instead of {asked}"
-            yield Violation("capacity", (job,), time, text)
+    for row in jobs_csv.started(schedule).itertuples():
+        asked, given = row.requested_number_of_resources, row.hosts
+        if not given or (len(given) != asked and row.id not in moldable):
+            text = f"job {row.id} runs on {len(given)} hosts instead of {asked}"
+            yield Violation("capacity", (row.id,), row.starting_time, text)
         if hosts is not None and given.mask >> hosts:
             beyond = HostSet(given.mask >> hosts << hosts)
-            text = f"job {job} runs on {beyond}, but the last host is {hosts - 1}"
-            yield Violation("capacity", (job,), time, text)
+            text = f"job {row.id} runs on {beyond}, but the last host is {hosts - 1}"
+            yield Violation("capacity", (row.id,), row.starting_time, text)
 
 
-def causality(schedule: pd.DataFrame) -> Iterator[Violation]:
-    """No job starts before it is submitted."""
-    yield from _blame(
+#: A rule, the rows that break it, the column that says when they did, and how they did, in words.
+_Check = tuple[str, "pd.Series[bool]", str, Callable[[Any], str]]
+
+
+def single_rows(schedule: pd.DataFrame, late: bool = False) -> Iterator[Violation]:
+    """What holds of each row.
+
+    * causality: no job starts before it is submitted;
+    * walltime: none runs longer than its walltime, unless jobs may be ``late``, and one that is stopped by it
+      ran for exactly that long;
+    * arithmetic: its times fit together;
+    * state: the success flag agrees with the final state, and a rejected job was not executed;
+    * twice: no job has two rows.
+    """
+    schedule = schedule.reset_index(drop=True)
+    for rule, wrong, time, text in (*_checks(schedule, late), *_sums(schedule)):
+        for row in schedule[wrong].itertuples() if wrong.any() else ():
+            yield Violation(rule, (row.id,), getattr(row, time), f"job {row.id} {text(row)}")
+
+
+def _checks(schedule: pd.DataFrame, late: bool) -> Iterator[_Check]:
+    start, ran, states = schedule["starting_time"], schedule["execution_time"], schedule["final_state"]
+    yield (
         "causality",
-        schedule,
-        schedule["starting_time"] < schedule["submission_time"] - SLACK,
+        start < schedule["submission_time"] - SLACK,
         "starting_time",
         lambda row: f"starts at {row.starting_time:.6f}, before its submission at {row.submission_time:.6f}",
     )
-
-
-def walltime(schedule: pd.DataFrame) -> Iterator[Violation]:
-    """No job runs longer than its walltime, and one that is stopped by it ran for exactly that long."""
     limit = schedule["requested_time"].where(schedule["requested_time"] >= 0, inf)
-    ran = schedule["execution_time"]
-    yield from _blame(
+    yield (
         "walltime",
-        schedule,
-        ran > limit + SLACK,
+        (ran > limit + SLACK) & (not late),
         "finish_time",
         lambda row: f"runs for {row.execution_time:.6f}, longer than its walltime {row.requested_time:.6f}",
     )
-    stopped = schedule["final_state"] == JobState.WALLTIME_REACHED
-    yield from _blame(
+    yield (
         "walltime",
-        schedule,
-        stopped & (ran < limit - SLACK),
+        (states == JobState.WALLTIME_REACHED) & (ran < limit - SLACK),
         "finish_time",
         lambda row: f"reached its walltime {row.requested_time:.6f} after {row.execution_time:.6f}",
     )
-
-
-def arithmetic(schedule: pd.DataFrame) -> Iterator[Violation]:
-    """The times of a row fit together."""
-    ran = schedule["execution_time"]
-    yield from _blame(
-        "arithmetic", schedule, ran < 0, "starting_time", lambda row: f"runs for {row.execution_time:.6f}"
-    )
-    start, submission, finish = (
-        schedule[column] for column in ("starting_time", "submission_time", "finish_time")
-    )
-    stretch = schedule["turnaround_time"] / ran.where(ran > SLACK)  # shorter ones have no digits left
-    expectations = {
-        "finish_time": ("starting_time + execution_time", start + ran, SLACK),
-        "waiting_time": ("starting_time - submission_time", start - submission, SLACK),
-        "turnaround_time": ("finish_time - submission_time", finish - submission, SLACK),
-        "stretch": ("turnaround_time / execution_time", stretch, SLACK * (1 + (1 + stretch.abs()) / ran)),
-    }
-    for column, (formula, expected, slack) in expectations.items():
-        wrong = (schedule[column] - expected).abs() > slack
-        yield from _blame(
-            "arithmetic",
-            schedule.assign(written=schedule[column], expected=expected) if wrong.any() else schedule,
-            wrong,
-            "starting_time",
-            partial(_miscalculated, column, formula),
-        )
-
-
-def _miscalculated(column: str, formula: str, row: Any) -> str:
-    return f"has the {column} {row.written:.6f}, but {formula} is {row.expected:.6f}"
-
-
-def state(schedule: pd.DataFrame) -> Iterator[Violation]:
-    """The success flag agrees with the final state, and a rejected job was not executed."""
-    succeeded = schedule["final_state"] == JobState.SUCCESS
-    yield from _blame(
+    yield "arithmetic", ran < 0, "starting_time", lambda row: f"runs for {row.execution_time:.6f}"
+    yield (
         "state",
-        schedule,
-        schedule["success"] != succeeded,
+        schedule["success"] != (states == JobState.SUCCESS),
         "submission_time",
         lambda row: f"is {row.final_state}, but its success flag is {row.success}",
     )
-    executed = (
-        schedule["starting_time"].notna() | schedule["finish_time"].notna() | schedule["hosts"].map(bool)
-    )
-    rejected = schedule["final_state"] == JobState.REJECTED
-    yield from _blame(
+    executed = start.notna() | schedule["finish_time"].notna() | schedule["hosts"].map(bool)
+    yield (
         "state",
-        schedule,
-        rejected & executed,
+        (states == JobState.REJECTED) & executed,
         "submission_time",
         lambda row: "was rejected, but has times or hosts of an execution",
     )
+    yield "twice", schedule["id"].duplicated(), "submission_time", lambda row: "has more than one row"
 
 
-def twice(schedule: pd.DataFrame) -> Iterator[Violation]:
-    """No job has two rows."""
-    again = schedule["id"].duplicated()
-    yield from _blame("twice", schedule, again, "submission_time", lambda row: "has more than one row")
+def _sums(schedule: pd.DataFrame) -> Iterator[_Check]:
+    """The columns that are computed from others."""
+    columns = ("starting_time", "submission_time", "finish_time", "execution_time")
+    start, submission, finish, ran = (schedule[column] for column in columns)
+    stretch = schedule["turnaround_time"] / ran.where(ran > SLACK)  # shorter ones have no digits left
+    for column, formula, expected, slack in (
+        ("finish_time", "starting_time + execution_time", start + ran, SLACK),
+        ("waiting_time", "starting_time - submission_time", start - submission, SLACK),
+        ("turnaround_time", "finish_time - submission_time", finish - submission, SLACK),
+        ("stretch", "turnaround_time / execution_time", stretch, SLACK * (1 + (1 + stretch.abs()) / ran)),
+    ):
+        wrong = (schedule[column] - expected).abs() > slack
+        yield "arithmetic", wrong, "starting_time", partial(_miscalculated, column, formula, expected)
+
+
+def _miscalculated(column: str, formula: str, expected: pd.Series[float], row: Any) -> str:
+    return f"has the {column} {getattr(row, column):.6f}, but {formula} is {expected[row.Index]:.6f}"
 
 
 def workload(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[Violation]:
@@ -230,15 +192,15 @@ def workload(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[
     """
     described = {job.id: job for load in workloads for job in load.jobs}
     names = {load.name for load in workloads}
-    codes = {load.name: ReturnCodes(load.profiles) for load in workloads}
+    codes = {load.name: _return_codes(load.profiles) for load in workloads}
     present = set(schedule["id"])
-    failed = ended_by_failures(schedule)
+    failed = jobs_csv.ended_by_failures(schedule)
     for job in described.values():
         if job.id not in present:
             text = f"job {job.id} of the workload has no row"
             yield Violation("lost", (job.id,), job.submission_time, text)
     for row in schedule[schedule["workload_name"].isin(names)].itertuples():
-        name = before_restarts(row, failed)
+        name = jobs_csv.before_restarts(row, failed)
         if name not in described:
             text = f"job {row.id} is not in the workload"
             yield Violation("invented", (row.id,), row.submission_time, text)
@@ -251,7 +213,7 @@ def workload(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[
 _RECORDED = re.compile(r"(?:^| )recorded=(\d+(?:\.\d+)?)(?: |$)")
 
 
-def _differences(row: Any, job: Job, codes: ReturnCodes) -> Iterator[str]:
+def _differences(row: Any, job: Job, code: Callable[[str], int]) -> Iterator[str]:
     note = _RECORDED.search(row.metadata)
     submission = row.submission_time if note is None else float(note[1])
     if row.requested_number_of_resources != job.size:
@@ -265,28 +227,23 @@ def _differences(row: Any, job: Job, codes: ReturnCodes) -> Iterator[str]:
         yield f"has the walltime {row.requested_time:.6f}, in the workload {limit:.6f}"
     if row.profile != job.profile and (note is None or row.profile != f"job_{job.name}"):
         yield f"has the profile {row.profile!r}, in the workload {job.profile!r}"
-    elif row.final_state in (JobState.SUCCESS, JobState.FAILED):
-        code = codes.of(job.profile)
-        if (row.final_state == JobState.SUCCESS) != (code == 0):
-            yield f"ends {row.final_state}, but its profile returns {code}"
+    elif row.final_state == (JobState.FAILED if code(job.profile) == 0 else JobState.SUCCESS):
+        yield f"ends {row.final_state}, but its profile returns {code(job.profile)}"
 
 
-class ReturnCodes:
-    """The return codes of the profiles of a workload when they run to their end."""
+def _return_codes(profiles: Mapping[str, Profile]) -> Callable[[str], int]:
+    """The return codes of the profiles of a workload when they run to their end, by their names.
 
-    def __init__(self, profiles: Mapping[str, Profile]) -> None:
-        self._profiles = profiles
-        self._known: dict[str, int] = {}
+    A composed one stops at the first part that does not return 0.
+    """
 
-    def of(self, name: str) -> int:
-        """The code of a profile; a composed one stops at the first part that does not return 0."""
-        if name not in self._known:
-            profile = self._profiles.get(name)
-            parts = profile.parts if isinstance(profile, Composed) else ()
-            codes = (self.of(part) for part in parts)
-            own = 0 if profile is None else profile.return_code
-            self._known[name] = next((code for code in codes if code), own)
-        return self._known[name]
+    @cache
+    def code(name: str) -> int:
+        profile = profiles.get(name)
+        parts = profile.parts if isinstance(profile, Composed) else ()
+        return next(filter(None, map(code, parts)), 0 if profile is None else profile.return_code)
+
+    return code
 
 
 #: A job that tells Slurm one of these things may run on fewer hosts than it asks for.
@@ -318,9 +275,9 @@ def sizes(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[Vio
         for job in load.jobs
         if SIZES in job.extra
     }
-    failed = ended_by_failures(schedule) if given else set()
-    for row in started(schedule).itertuples() if given else ():
-        allowed = given.get(before_restarts(row, failed))
+    failed = jobs_csv.ended_by_failures(schedule) if given else set()
+    for row in jobs_csv.started(schedule).itertuples() if given else ():
+        allowed = given.get(jobs_csv.before_restarts(row, failed))
         if allowed is not None and len(row.hosts) not in allowed:
             sizes_text = ", ".join(map(str, sorted(allowed)))
             text = f"job {row.id} runs on {len(row.hosts)} hosts, which is none of its sizes: {sizes_text}"
@@ -334,13 +291,17 @@ def into_closures(
 
     The workloads tell whose jobs they are, and so which of them a reservation lets in.
     """
+    if not closures:
+        return
     users = {job.id: job.user for workload in workloads for job in workload.jobs}
-    schedule = schedule.assign(id=full_ids(schedule))
-    failed = ended_by_failures(schedule)
+    schedule = schedule.assign(id=jobs_csv.full_ids(schedule))
+    failed = jobs_csv.ended_by_failures(schedule)
     walltimes = schedule["requested_time"].where(schedule["requested_time"] >= 0, inf)
-    pieces = in_pieces(started(schedule.assign(latest=schedule["starting_time"] + walltimes)))
-    for row, hosts in zip(pieces.itertuples(), host_sets(pieces), strict=True):
-        start, end, user = row.starting_time, row.latest, users.get(before_restarts(row, failed))
+    pieces = jobs_csv.in_pieces(
+        jobs_csv.started(schedule.assign(latest=schedule["starting_time"] + walltimes))
+    )
+    for row, hosts in zip(pieces.itertuples(), jobs_csv.host_sets(pieces), strict=True):
+        start, end, user = row.starting_time, row.latest, users.get(jobs_csv.before_restarts(row, failed))
         for closure in closures:
             closed = hosts & closure.hosts
             if closed and closure.bars(user, start + SLACK, end - SLACK):
@@ -363,29 +324,23 @@ def on_failed_hosts(
     taken away by ``events``, jobs may go on.
     """
     away = [absence for absence in absences if absence.state == "away"]
-    executed = started(schedule)
-    pieces = in_pieces(executed)
-    for job, start, finish, hosts in zip(
-        full_ids(pieces), pieces["starting_time"], pieces["finish_time"], host_sets(pieces), strict=True
-    ):
+    executed = jobs_csv.started(schedule.assign(id=jobs_csv.full_ids(schedule)))
+    pieces = jobs_csv.in_pieces(executed)
+    for row, hosts in zip(pieces.itertuples(), jobs_csv.host_sets(pieces), strict=True):
         for absence in away:
-            if start < absence.until - SLACK and finish > absence.since + SLACK and hosts & absence.hosts:
-                text = (
-                    f"job {job} runs on hosts {hosts & absence.hosts}, which are away from {absence.since:g} "
-                    f"to {absence.until:g}"
-                )
-                yield Violation("away", (job,), max(start, absence.since), text)
-    for job, finish, hosts, note in zip(
-        full_ids(executed), executed["finish_time"], host_sets(executed), executed["metadata"], strict=True
-    ):
-        if (found := _FAILED.search(note)) is not None:
+            shared, since, until = hosts & absence.hosts, absence.since, absence.until
+            if shared and row.starting_time < until - SLACK and row.finish_time > since + SLACK:
+                text = f"job {row.id} runs on hosts {shared}, which are away from {since:g} to {until:g}"
+                yield Violation("away", (row.id,), max(row.starting_time, since), text)
+    for row, hosts in zip(executed.itertuples(), jobs_csv.host_sets(executed), strict=True):
+        if (found := _FAILED.search(row.metadata)) is not None:
             lost, failing = HostSet.parse(found[1].replace(",", " ")), HostSet()
             for absence in (*away, *events):
-                if abs(absence.since - finish) <= SLACK:
+                if abs(absence.since - row.finish_time) <= SLACK:
                     failing = failing | absence.hosts
             if not (lost <= failing and lost <= hosts):
-                text = f"job {job} is ended by a failure of hosts {lost}, of which nothing is known"
-                yield Violation("failure", (job,), finish, text)
+                text = f"job {row.id} is ended by a failure of hosts {lost}, of which nothing is known"
+                yield Violation("failure", (row.id,), row.finish_time, text)
 
 
 #: A sum of watts may be more than the cap by this share.
@@ -403,8 +358,8 @@ def over_power_cap(
     ``switches`` are the changes of power states that the simulator has written down. Without them, hosts are
     always awake. On their way from one state to another, they may draw what they draw on any such way.
     """
-    schedule = in_pieces(schedule)
-    schedule = schedule.assign(id=full_ids(schedule), hosts=host_sets(schedule))
+    schedule = jobs_csv.in_pieces(schedule)
+    schedule = schedule.assign(id=jobs_csv.full_ids(schedule), hosts=jobs_csv.host_sets(schedule))
     machine = _Machine(hosts)
     last = schedule["finish_time"].max()
     changes = [(time, _CAP, "", "", 0) for time in cap.changes(0.0, last)]
@@ -416,10 +371,13 @@ def over_power_cap(
         watts, most = machine.watts(), cap.at(time + SLACK)
         if kind != _END and watts > most * (1 + PRECISION):
             jobs = (name,) if name else ()
-            what = {_SWITCH: f"hosts {allocation} switch", _CAP: "the cap changes"}.get(
-                kind, f"job {name} starts"
-            )
-            yield Violation("power", jobs, time, f"{what} and {watts:g} W are drawn, the cap is {most:g} W")
+            whats = {
+                _SWITCH: f"hosts {allocation} switch",
+                _CAP: "the cap changes",
+                _START: f"job {name} starts",
+            }
+            text = f"{whats[kind]} and {watts:g} W are drawn, the cap is {most:g} W"
+            yield Violation("power", jobs, time, text)
 
 
 def read_switches(file: TextIO | Path) -> pd.DataFrame:
@@ -434,13 +392,10 @@ def _instants(
 
     Power states change in the order in which the simulator tells it. Jobs of no length draw nothing.
     """
-    ran = schedule[schedule["starting_time"].notna()]
-    for job, start, finish, hosts in zip(
-        ran["id"], ran["starting_time"], ran["finish_time"], ran["hosts"], strict=True
-    ):
-        if finish - start > SLACK:
-            yield float(start), _START, job, str(hosts), 0
-            yield float(finish) - SLACK, _END, job, str(hosts), 0
+    for row in schedule[schedule["starting_time"].notna()].itertuples():
+        if row.finish_time - row.starting_time > SLACK:
+            yield row.starting_time, _START, row.id, str(row.hosts), 0
+            yield row.finish_time - SLACK, _END, row.id, str(row.hosts), 0
     if switches is not None:
         for time, hosts, pstate in switches.itertuples(index=False):
             yield float(time) - SLACK / 2, _SWITCH, "", hosts, int(pstate)
@@ -450,14 +405,19 @@ class _Machine:
     """What each host draws now."""
 
     def __init__(self, hosts: Sequence[Host]) -> None:
-        self._states = [_states(host) for host in hosts]
-        self._ways = [
-            max((states[way][2] for ways in host.sleep_pstates.values() for way in ways), default=0.0)
-            for host, states in zip(hosts, self._states, strict=True)
-        ]
+        self._states: list[list[tuple[float, float, float]]] = []
+        self._ways: list[float] = []
+        for host in hosts:
+            states = read_watts(host.properties)
+            if states is None:
+                raise InputError(
+                    f"host {host.name!r} does not say what power it draws, so no cap can be checked"
+                )
+            ways = [states[way][2] for ways in host.sleep_pstates.values() for way in ways]
+            self._ways.append(max(ways, default=0.0))
+            self._states.append(states)
         first = [states[host.computing_pstate] for host, states in zip(hosts, self._states, strict=True)]
-        self._idle = np.array([state[0] for state in first])
-        self._full = np.array([state[2] for state in first])
+        self._idle, _, self._full = np.array(first).reshape(-1, 3).T.copy()
         self._jobs = np.zeros(len(hosts), np.int64)
 
     def change(self, kind: int, hosts: list[int], pstate: int) -> None:
@@ -473,10 +433,3 @@ class _Machine:
     def watts(self) -> float:
         """What all hosts draw."""
         return float(np.where(self._jobs > 0, self._full, self._idle).sum())
-
-
-def _states(host: Host) -> list[tuple[float, float, float]]:
-    watts = read_watts(host.properties)
-    if watts is None:
-        raise InputError(f"host {host.name!r} does not say what power it draws, so no cap can be checked")
-    return watts

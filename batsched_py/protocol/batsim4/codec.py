@@ -10,27 +10,15 @@ import msgspec
 from msgspec import Struct
 
 from batsched_py.errors import ProtocolError
+from batsched_py.protocol import dialect
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim4.jobs import (
-    PROFILE_TYPES,
-    job_from_json,
-    job_to_json,
-    number,
-    print_job,
-    profile_from_json,
-    profile_to_json,
-    quote,
-    six_decimals,
-)
-from batsched_py.protocol.dialect import UNSPEAKABLE, Dialect, EventTable, OpenShape, Shape, encode, hosts_in
+from batsched_py.protocol.batsim4 import jobs
+from batsched_py.protocol.batsim4.jobs import job_from_json, job_to_json, profile_from_json, profile_to_json
+from batsched_py.protocol.dialect import EventTable, OpenShape, Shape, hosts_in
 from batsched_py.protocol.jobs import Host, HostState, Job, JobState, sleep_pstates
 from batsched_py.protocol.shown import shown
 
-#: The events that Batsim sends.
-HAPPENINGS = EventTable()
-
-#: The events that a decision process sends.
-DECISIONS = EventTable()
+HAPPENINGS, DECISIONS = EventTable(), EventTable()
 
 Fields = dict[str, Any]
 
@@ -76,12 +64,14 @@ class _Host(Struct):
         return Host(self.id, self.name, self.state, self.properties, self.zone_properties, pstates)
 
 
-#: What Batsim may be told to do, and the name of that here.
-_FEATURES = {
-    "profiles-forwarded-on-submission": "forward_profiles",
-    "dynamic-jobs-enabled": "dynamic_jobs",
-    "dynamic-jobs-acknowledged": "acknowledge_dynamic_jobs",
-    "profile-reuse-enabled": "profile_reuse",
+#: What Batsim may be told, with the name of that here and its type.
+_SETTINGS: dict[str, tuple[str, type[bool] | type[str]]] = {
+    "profiles-forwarded-on-submission": ("forward_profiles", bool),
+    "dynamic-jobs-enabled": ("dynamic_jobs", bool),
+    "dynamic-jobs-acknowledged": ("acknowledge_dynamic_jobs", bool),
+    "profile-reuse-enabled": ("profile_reuse", bool),
+    "sched-config": ("scheduler_config", str),
+    "forward-unknown-events": ("forward_unknown_events", bool),
 }
 
 
@@ -99,18 +89,12 @@ class _SimulationBegins(Shape):
     profiles: dict[str, dict[str, Fields]] = {}
 
     def read(self) -> ev.Event:
-        config = self.config
-        settings = ev.Settings(
-            **{ours: bool(config.get(theirs, False)) for theirs, ours in _FEATURES.items()},
-            forward_unknown_events=bool(config.get("forward-unknown-events", False)),
-            compute_sharing=self.allow_compute_sharing,
-            storage_sharing=self.allow_storage_sharing,
-            scheduler_config=str(config.get("sched-config", "")),
-        )
+        told: Fields = {ours: kind(self.config.get(name, kind())) for name, (ours, kind) in _SETTINGS.items()}
+        told |= {"compute_sharing": self.allow_compute_sharing, "storage_sharing": self.allow_storage_sharing}
         return ev.SimulationBegins(
             hosts=[host.read() for host in self.compute_resources],
             storages=[host.read() for host in self.storage_resources],
-            settings=settings,
+            settings=ev.Settings(**told),
             workloads=self.workloads,
             profiles={
                 workload: {name: profile_from_json(fields) for name, fields in profiles.items()}
@@ -120,34 +104,28 @@ class _SimulationBegins(Shape):
 
     @classmethod
     def write(cls, e: ev.SimulationBegins) -> Any:
-        settings = e.settings
+        told = {theirs: getattr(e.settings, ours) for theirs, (ours, _) in _SETTINGS.items()}
         return cls(
             nb_resources=len(e.hosts) + len(e.storages),
             nb_compute_resources=len(e.hosts),
             nb_storage_resources=len(e.storages),
-            allow_compute_sharing=settings.compute_sharing,
-            allow_storage_sharing=settings.storage_sharing,
+            allow_compute_sharing=e.settings.compute_sharing,
+            allow_storage_sharing=e.settings.storage_sharing,
             config={
                 "redis-enabled": False,
                 "redis-hostname": "127.0.0.1",
                 "redis-port": 6379,
                 "redis-prefix": "default",
-                **{theirs: getattr(settings, ours) for theirs, ours in _FEATURES.items()},
-                "sched-config": settings.scheduler_config,
-                "forward-unknown-events": settings.forward_unknown_events,
+                **told,
             },
-            compute_resources=[_spell_host(host) for host in e.hosts],
-            storage_resources=[_spell_host(host) for host in e.storages],
+            compute_resources=msgspec.convert(e.hosts, list[_Host], from_attributes=True),
+            storage_resources=msgspec.convert(e.storages, list[_Host], from_attributes=True),
             workloads=dict(e.workloads),
             profiles={
                 workload: {name: profile_to_json(profile) for name, profile in profiles.items()}
                 for workload, profiles in e.profiles.items()
             },
         )
-
-
-def _spell_host(host: Host) -> _Host:
-    return _Host(host.id, host.name, host.state, host.properties, host.zone_properties)
 
 
 HAPPENINGS.add_plain("SIMULATION_ENDS", ev.SimulationEnds)
@@ -244,11 +222,9 @@ class _WaitingTimeQuery(Shape):
         return cls({"estimate_waiting_time": {"job_id": e.job.id, "job": job_to_json(e.job)}})
 
 
-HAPPENINGS.add_plain("NOTIFY", ev.NoMoreStaticJobs, tag_field="type", tag="no_more_static_job_to_submit")
-HAPPENINGS.add_plain(
-    "NOTIFY", ev.NoMoreExternalEvents, tag_field="type", tag="no_more_external_event_to_occur"
-)
 for _event, _tag in (
+    (ev.NoMoreStaticJobs, "no_more_static_job_to_submit"),
+    (ev.NoMoreExternalEvents, "no_more_external_event_to_occur"),
     (ev.HostsUnavailable, "event_machine_unavailable"),
     (ev.HostsAvailable, "event_machine_available"),
 ):
@@ -379,7 +355,7 @@ class _WaitingTimeAnswer(Shape):
         answer = self.estimate_waiting_time
         if answer is None:
             raise ProtocolError("unknown answer []")
-        seconds = number(answer.get("estimated_waiting_time"), "estimated_waiting_time")
+        seconds = jobs.number(answer.get("estimated_waiting_time"), "estimated_waiting_time")
         return ev.WaitingTimeAnswer(job_id=str(answer.get("job_id", "")), seconds=seconds)
 
     @classmethod
@@ -390,53 +366,41 @@ class _WaitingTimeAnswer(Shape):
 DECISIONS.add_plain("TO_JOB_MSG", ev.TellJob, rename={"message": "msg"})
 
 
-class Batsim4Codec:
-    """Encodes and decodes messages, each independently. A conversation begins with its first request."""
+class Batsim4Codec(dialect.Codec):
+    """Encodes and decodes messages, each independently. There is no handshake: every message is a request."""
 
-    def open(self, ask: Callable[[bytes], bytes], config: str = "") -> None:
-        """There is no handshake."""
-
-    def answer(self, said: bytes, needs: ev.Settings = ev.Settings()) -> bytes | None:
-        """Nothing: every message is a request."""
-        return None
-
-    def decode_request(self, text: bytes | str) -> ev.Message:
-        """Decode a message of Batsim."""
-        return HAPPENINGS.decode(text)
-
-    def decode_reply(self, text: bytes | str) -> ev.Message:
-        """Decode a message of a decision process."""
-        return DECISIONS.decode(text)
+    happenings, decisions = HAPPENINGS, DECISIONS
 
     def encode_request(self, message: ev.Message) -> bytes:
         """A message of Batsim, with every non-integer printed to six decimals."""
         try:
             events = ",".join([_print(event) for event in message.events])
-            return f'{{"now":{six_decimals(message.now)},"events":[{events}]}}'.encode()
-        except UNSPEAKABLE as error:
+            return f'{{"now":{jobs.six_decimals(message.now)},"events":[{events}]}}'.encode()
+        except dialect.UNSPEAKABLE as error:
             raise ProtocolError(f"this cannot be written as JSON: {error}") from None
 
     def encode_reply(self, message: ev.Message) -> bytes:
         """A message of a decision process, with all digits of numbers."""
-        return encode(message.now, [DECISIONS.spell(event) for event in message.events], six_decimals)
+        events = [DECISIONS.spell(event) for event in message.events]
+        return dialect.encode(message.now, events, jobs.six_decimals)
 
 
 def _print(event: ev.Event) -> str:
     """The text of an event of Batsim; frequent events have a faster way."""
     kind, printed = _PRINTED.get(type(event), ("", None))
     if printed is None or event.extra:
-        return six_decimals(msgspec.to_builtins(HAPPENINGS.spell(event)))
-    return f'{{"timestamp":{six_decimals(event.time)},"type":"{kind}","data":{printed(event)}}}'
+        return jobs.six_decimals(msgspec.to_builtins(HAPPENINGS.spell(event)))
+    return f'{{"timestamp":{jobs.six_decimals(event.time)},"type":"{kind}","data":{printed(event)}}}'
 
 
 def _print_submitted(e: ev.JobSubmitted) -> str:
-    profile = "" if e.profile is None else f',"profile":{six_decimals(profile_to_json(e.profile))}'
-    return f'{{"job_id":{quote(e.job.id)},"job":{print_job(e.job)}{profile}}}'
+    profile = "" if e.profile is None else f',"profile":{jobs.six_decimals(profile_to_json(e.profile))}'
+    return f'{{"job_id":{jobs.quote(e.job.id)},"job":{jobs.print_job(e.job)}{profile}}}'
 
 
 def _print_completed(e: ev.JobCompleted) -> str:
     return (
-        f'{{"job_id":{quote(e.job_id)},"job_state":"{e.state}",'
+        f'{{"job_id":{jobs.quote(e.job_id)},"job_state":"{e.state}",'
         f'"return_code":{e.return_code},"alloc":"{e.hosts}"}}'
     )
 
@@ -446,14 +410,3 @@ _PRINTED: dict[type[ev.Event], tuple[str, Callable[[Any], str]]] = {
     ev.JobSubmitted: ("JOB_SUBMITTED", _print_submitted),
     ev.JobCompleted: ("JOB_COMPLETED", _print_completed),
 }
-
-
-BATSIM4 = Dialect(
-    name="batsim4",
-    codec=Batsim4Codec,
-    read_job=job_from_json,
-    spell_job=job_to_json,
-    read_profile=profile_from_json,
-    spell_profile=profile_to_json,
-    profile_types=PROFILE_TYPES,
-)

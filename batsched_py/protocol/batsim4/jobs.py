@@ -8,6 +8,8 @@ from json.encoder import encode_basestring_ascii
 from math import inf, isfinite
 from typing import Any
 
+from msgspec import structs
+
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import profiles
 from batsched_py.protocol.jobs import Job, ReadOnlyDict, is_natural, is_number
@@ -74,14 +76,8 @@ def job_from_json(fields: dict[str, Any], workload: str | None = None) -> Job:
     walltime = number(walltime, "job.walltime")
     if walltime != -1 and not walltime > 0:
         raise ProtocolError(f"field `job.walltime`: must be positive, or -1 for none, got {walltime:g}")
-    return Job(
-        job_id,
-        number(submission, "job.subtime"),
-        size,
-        inf if walltime == -1 else walltime,
-        profile,
-        extra,
-    )
+    time = number(submission, "job.subtime")
+    return Job(job_id, time, size, inf if walltime == -1 else walltime, profile, extra)
 
 
 def number(value: Any, field: str) -> float:
@@ -182,15 +178,17 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
 
 
 class _Kind:
-    """One type of profiles: its class, and for each field its attribute and its reader."""
+    """One type of profiles: its class, and for each field its attribute and its reader.
 
-    def __init__(
-        self, cls: type[Profile], fields: dict[str, tuple[str, _Reader]], optional: tuple[str, ...] = ()
-    ) -> None:
+    A field may be left out if its attribute has a default.
+    """
+
+    def __init__(self, cls: type[Profile], fields: dict[str, tuple[str, _Reader]]) -> None:
         self._cls = cls
         self.own_fields = tuple(fields)
         self._fields = fields | {"ret": ("return_code", _return_code)}
-        self._required = [(name, reader) for name, (_, reader) in fields.items() if name not in optional]
+        needed = {field.name for field in structs.fields(cls) if field.required}
+        self._required = [(name, reader) for name, (own, reader) in fields.items() if own in needed]
         self._usual = ("type", *fields)
 
     def read(self, fields: dict[str, Any]) -> Profile:
@@ -239,10 +237,8 @@ class _FileSystemKind(_Kind):
             "bytes_to_write": ("bytes_written", _number),
             "storage": ("storage", _text),
         }
-        super().__init__(profiles.FileSystemAccess, fields, optional=tuple(fields))
-        self._legacy = _Kind(
-            profiles.FileSystemAccess, fields | {"host": fields["storage"]}, (*fields, "host")
-        )
+        super().__init__(profiles.FileSystemAccess, fields)
+        self._legacy = _Kind(profiles.FileSystemAccess, fields | {"host": fields["storage"]})
 
     def read(self, fields: dict[str, Any]) -> Profile:
         if "bytes_to_read" not in fields and "bytes_to_write" not in fields:
@@ -261,18 +257,12 @@ _WORK: dict[str, tuple[str, _Reader]] = {"cpu": ("work", _number), "com": ("byte
 _KINDS = {
     "delay": _Kind(profiles.Delay, {"delay": ("seconds", _number)}),
     "parallel": _Kind(profiles.Parallel, {"cpu": ("work", _numbers), "com": ("bytes_sent", _numbers)}),
-    "parallel_homogeneous": _Kind(profiles.Homogeneous, _WORK, optional=("com",)),
-    "parallel_homogeneous_total": _Kind(profiles.HomogeneousTotal, _WORK, optional=("com",)),
+    "parallel_homogeneous": _Kind(profiles.Homogeneous, _WORK),
+    "parallel_homogeneous_total": _Kind(profiles.HomogeneousTotal, _WORK),
     "composed": _Kind(
-        profiles.Composed,
-        {"repeat": ("repeat", _positive_integer), "seq": ("sequence", _names)},
-        optional=("repeat",),
+        profiles.Composed, {"repeat": ("repeat", _positive_integer), "seq": ("sequence", _names)}
     ),
-    "send": _Kind(
-        profiles.Send,
-        {"msg": ("message", _object), "sleeptime": ("seconds", _number)},
-        optional=("sleeptime",),
-    ),
+    "send": _Kind(profiles.Send, {"msg": ("message", _object), "sleeptime": ("seconds", _number)}),
     "recv": _Kind(
         profiles.Receive,
         {
@@ -282,7 +272,6 @@ _KINDS = {
             "timeout": ("timeout", _text),
             "polltime": ("poll_seconds", _number),
         },
-        optional=("regex", "success", "failure", "timeout", "polltime"),
     ),
     "parallel_homogeneous_pfs": _FileSystemKind(),
     "data_staging": _Kind(

@@ -21,7 +21,7 @@ from batsched_py.errors import ProtocolError, RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim5 import jobs
 from batsched_py.protocol.batsim5.events import DECISIONS, HAPPENINGS, milliseconds, name_of_call
-from batsched_py.protocol.dialect import Dialect, encode
+from batsched_py.protocol.dialect import UNREADABLE, Codec, encode
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, HostState, as_told, to_tick
 from batsched_py.protocol.profiles import Profile
@@ -83,15 +83,11 @@ class Sleep:
 
     def divide(self, request: ev.SetHostsState) -> list[ev.Event]:
         """The events by which a decision process says what it wants: hosts on or off, and the others."""
-        hosts, pstate, time = request.hosts, request.pstate, request.time
+        hosts, pstate = request.hosts, request.pstate
         turned = self._sleeping_in(hosts, pstate) | hosts & self._asleep
         self.reach(hosts, pstate)
-        events: list[ev.Event] = []
-        if turned:
-            events.append(ev.SetHostsState(turned, pstate, time=time, extra=request.extra))
-        if changed := hosts - turned:
-            events.append(ev.ChangeHostsPState(changed, pstate, time=time, extra=request.extra))
-        return events
+        ways = ((ev.SetHostsState, turned), (ev.ChangeHostsPState, hosts - turned))
+        return [way(some, pstate, time=request.time, extra=request.extra) for way, some in ways if some]
 
     def check(self, request: ev.SetHostsState) -> None:
         """Refuse to turn on hosts that are on, as a Batsim 5 does."""
@@ -109,6 +105,7 @@ class Sleep:
         return HostSet.of(host for host in hosts if pstate in self._sleep_pstates.get(host, ()))
 
 
+_ANSWER = "the answer to the opening of Batsim 5"
 _PROTOCOL_VERSION = "1.0.0"
 _JSON = 2
 _FLAGS, _SIZE, _SNAPSHOT = Struct("<I"), Struct("=I"), Struct("<II")
@@ -138,8 +135,10 @@ class _Greeting(msgspec.Struct):
     events: Annotated[list[_HelloEvent], msgspec.Meta(min_length=1, max_length=1)]
 
 
-class Batsim5Codec:
+class Batsim5Codec(Codec):
     """Encodes and decodes the messages of one conversation."""
+
+    happenings, decisions = HAPPENINGS, DECISIONS
 
     def __init__(self) -> None:
         self._asked = ev.Settings()
@@ -166,15 +165,11 @@ class Batsim5Codec:
         text = config.encode()
         answer = ask(_SIZE.pack(len(text)) + text)
         if len(answer) < _FLAGS.size or _FLAGS.unpack_from(answer)[0] != _JSON:
-            raise ProtocolError(
-                f"the answer to the opening of Batsim 5 does not choose JSON: {shown(answer[:40])}"
-            )
+            raise ProtocolError(f"{_ANSWER} does not choose JSON: {shown(answer[:40])}")
         try:
             (hello,) = msgspec.json.decode(_text(answer[_FLAGS.size :]), type=_Greeting).events
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ProtocolError(
-                f"the answer to the opening of Batsim 5 is no EDCHelloEvent: {error}"
-            ) from None
+        except UNREADABLE as error:
+            raise ProtocolError(f"{_ANSWER} is no EDCHelloEvent: {error}") from None
         asked = hello.event.requested_simulation_features
         self._tells_profiles = asked.get("forward_profiles_on_simulation_begins") is True
         self._profiles = {} if asked.get("forward_profiles_on_jobs_killed") is True else None
@@ -188,30 +183,22 @@ class Batsim5Codec:
         The handshake of a development snapshot of Batsim 5 works too: it begins with a format and a size, and
         the greeting is the reply to Batsim's own, in a message.
         """
-        if len(said) >= _SIZE.size and _SIZE.unpack_from(said)[0] == len(said) - _SIZE.size:
-            config = said[_SIZE.size :].decode("utf-8", "replace")
-            self._asked = structs.replace(needs, scheduler_config=config)
-            return _FLAGS.pack(_JSON) + self._hello()
-        if len(said) >= _SNAPSHOT.size and _SNAPSHOT.unpack_from(said) == (_JSON, len(said) - _SNAPSHOT.size):
-            config = said[_SNAPSHOT.size :].decode("utf-8", "replace")
-            self._asked = structs.replace(needs, scheduler_config=config)
-            return b""
-        if b'"BatsimHelloEvent"' in said[:200]:
-            return self._hello()
-        return None
+        for head, ahead in ((_SIZE, ()), (_SNAPSHOT, (_JSON,))):
+            if len(said) >= head.size and head.unpack_from(said) == (*ahead, len(said) - head.size):
+                config = said[head.size :].decode("utf-8", "replace")
+                self._asked = structs.replace(needs, scheduler_config=config)
+                return b"" if ahead else _FLAGS.pack(_JSON) + self._hello()
+        return self._hello() if b'"BatsimHelloEvent"' in said[:200] else None
 
     def _hello(self) -> bytes:
         features = {theirs: getattr(self._asked, ours) for theirs, ours in _FEATURES.items()}
+        unused = ("forward_profiles_on_jobs_killed", "forward_profiles_on_simulation_begins")
         hello = {
             "batprotocol_version": _PROTOCOL_VERSION,
             "decision_component_name": "batsched_py",
             "decision_component_version": __version__,
             "decision_component_commit": "",
-            "requested_simulation_features": {
-                **features,
-                "forward_profiles_on_jobs_killed": False,
-                "forward_profiles_on_simulation_begins": False,
-            },
+            "requested_simulation_features": features | dict.fromkeys(unused, False),
         }
         return self.encode_reply(ev.Message(0.0, [ev.Unknown("EDCHelloEvent", hello)]))
 
@@ -235,10 +222,20 @@ class Batsim5Codec:
         return message
 
     def encode_reply(self, message: ev.Message) -> bytes:
-        """Encode a message of a decision process."""
+        """Encode a message of a decision process.
+
+        Notes on jobs are inside their registrations; others cannot be told to a Batsim 5.
+        """
+        notes = {said.job_id: said.metadata for said in message.events if isinstance(said, ev.SetJobMetadata)}
         events: list[ev.Event] = []
-        for event in _with_notes(message.events):
-            events += self._sleep.divide(event) if type(event) is ev.SetHostsState else [event]
+        for event in message.events:
+            if type(event) is ev.SetHostsState:
+                events += self._sleep.divide(event)
+            elif isinstance(event, ev.RegisterJob) and event.job.id in notes:
+                extra = event.job.extra | {_NOTE: notes[event.job.id]}
+                events.append(structs.replace(event, job=structs.replace(event.job, extra=extra)))
+            elif not isinstance(event, ev.SetJobMetadata):
+                events.append(event)
         message = said_exactly(ev.Message(message.now, events))
         return _encode(message.now, [self._spell_decision(event) for event in message.events])
 
@@ -345,29 +342,3 @@ def _put(spelled: Any, name: str, value: Any) -> None:
         spelled.data[name] = value
     else:
         setattr(spelled.data, name, value)
-
-
-def _with_notes(events: list[ev.Event]) -> list[ev.Event]:
-    """The decisions, with notes on jobs inside their registrations; others cannot be told to a Batsim 5."""
-    notes = {event.job_id: event.metadata for event in events if isinstance(event, ev.SetJobMetadata)}
-    if not notes:
-        return events
-    spoken: list[ev.Event] = []
-    for event in events:
-        if isinstance(event, ev.RegisterJob) and event.job.id in notes:
-            extra = event.job.extra | {_NOTE: notes[event.job.id]}
-            spoken.append(structs.replace(event, job=structs.replace(event.job, extra=extra)))
-        elif not isinstance(event, ev.SetJobMetadata):
-            spoken.append(event)
-    return spoken
-
-
-BATSIM5 = Dialect(
-    name="batsim5",
-    codec=Batsim5Codec,
-    read_job=jobs.job_from_file,
-    spell_job=jobs.job_to_file,
-    read_profile=jobs.profile_from_file,
-    spell_profile=jobs.profile_to_file,
-    profile_types=jobs.PROFILE_TYPES,
-)

@@ -13,44 +13,27 @@ from msgspec import UNSET, Struct, UnsetType, field, structs
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import events as ev
-from batsched_py.protocol.batsim5.jobs import (
-    full_name,
-    job_from_message,
-    job_to_message,
-    profile_from_message,
-    profile_to_message,
-    short_name,
-)
-from batsched_py.protocol.dialect import EventTable, Shape, hosts_in
+from batsched_py.protocol.batsim5 import jobs
+from batsched_py.protocol.batsim5.jobs import profile_from_message, profile_to_message
+from batsched_py.protocol.dialect import UNREADABLE, EventTable, Shape, hosts_in
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, HostState, JobState, sleep_pstates
 from batsched_py.protocol.profiles import Profile
 from batsched_py.protocol.shown import shown
 
-#: The events that Batsim sends.
-HAPPENINGS = EventTable("event_type", "event")
-
-#: The events that a decision process sends.
-DECISIONS = EventTable("event_type", "event")
+HAPPENINGS, DECISIONS = EventTable("event_type", "event"), EventTable("event_type", "event")
 
 Fields = dict[str, Any]
 
 
 def _kept(shape: Shape, event: ev.Event, *names: str) -> ev.Event:
     """The event, with those fields kept as extra ones that it would write differently."""
-    said, spelled = structs.asdict(shape), structs.asdict(type(shape).write(event))
-    extra = {
-        name: _plain(said[name])
-        for name in names
-        if said[name] is not UNSET and _plain(said[name]) != _plain(spelled[name])
-    }
+    said, spelled = (
+        msgspec.json.decode(msgspec.json.encode(one)) for one in (shape, type(shape).write(event))
+    )
+    extra = {name: said[name] for name in names if name in said and said[name] != spelled.get(name, UNSET)}
     event.extra = extra or event.extra
     return event
-
-
-def _plain(value: Any) -> Any:
-    """A value as a message carries it, in which there are no tuples."""
-    return UNSET if value is UNSET else msgspec.json.decode(msgspec.json.encode(value))
 
 
 _PSTATE = {"hosts": "host_ids"}
@@ -102,12 +85,6 @@ class _Host(Struct):
             state = HostState.SLEEPING
         return Host(self.id, self.name, state, properties, zone, sleeping)
 
-    @property
-    def speed(self) -> float | None:
-        """In flop/s, in its power state."""
-        speeds = self.computation_speed
-        return speeds[self.pstate] if 0 <= self.pstate < len(speeds) else None
-
     @classmethod
     def write(cls, host: Host, speed: float | None) -> _Host:
         pstates = [state for sleep, ways in host.sleep_pstates.items() for state in (sleep, *ways)]
@@ -149,7 +126,7 @@ class _SimulationBegins(Shape):
             storages = msgspec.convert(self.storage_hosts, list[_Host])
         except msgspec.ValidationError as error:
             raise ProtocolError(f"hosts: {error}") from None
-        speeds = [host.speed for host in hosts]
+        told = all(0 <= host.pstate < len(host.computation_speed) for host in hosts)
         profiles: dict[str, dict[str, Profile]] = {}
         for fields in self.profiles:
             workload, name, profile = profile_from_message(fields)
@@ -159,7 +136,7 @@ class _SimulationBegins(Shape):
             storages=[host.read() for host in storages],
             workloads={workload.name: workload.filename for workload in self.workloads},
             profiles=profiles,
-            speeds=None if None in speeds or not speeds else speeds,  # type: ignore[arg-type]
+            speeds=[host.computation_speed[host.pstate] for host in hosts] if hosts and told else None,
         )
         kept = ("computation_hosts", "storage_hosts", "profiles", *self.__struct_fields__[7:])
         return _kept(self, event, *kept)
@@ -193,7 +170,7 @@ class _JobSubmitted(Shape):
     profile: Fields | UnsetType = UNSET
 
     def read(self) -> ev.Event:
-        job = job_from_message(self.job_id, self.job, self.submission_time)
+        job = jobs.job_from_message(self.job_id, self.job, self.submission_time)
         profile = None if self.profile is UNSET else profile_from_message(self.profile)[2]
         return _kept(self, ev.JobSubmitted(job, profile), "job", "profile")
 
@@ -201,7 +178,7 @@ class _JobSubmitted(Shape):
     def write(cls, e: ev.JobSubmitted) -> Any:
         job, profile = e.job, e.profile
         spelled = UNSET if profile is None else profile_to_message(profile, job.profile, job.workload)
-        return cls(job.id, job_to_message(job), job.submission_time, spelled)
+        return cls(job.id, jobs.job_to_message(job), job.submission_time, spelled)
 
 
 @HAPPENINGS.add("JobCompletedEvent", ev.JobCompleted)
@@ -249,12 +226,12 @@ def _read_progress(wrapper: _Wrapper, workload: str) -> ev.Progress:
     match wrapper.kill_progress_type:
         case "KillProgressAtomicProfile":
             leaf = msgspec.convert(wrapper.kill_progress, _Atomic)
-            return ev.Progress(short_name(leaf.profile_id, workload), leaf.progress)
+            return ev.Progress(jobs.short_name(leaf.profile_id, workload), leaf.progress)
         case "KillProgressSequentialProfile":
             node = msgspec.convert(wrapper.kill_progress, _Sequential)
             task = node.current_task_progress
             return ev.Progress(
-                short_name(node.profile_id, workload),
+                jobs.short_name(node.profile_id, workload),
                 task_index=_signed(node.current_task_index),
                 task=None if task is None else _read_progress(task, workload),
             )
@@ -263,7 +240,7 @@ def _read_progress(wrapper: _Wrapper, workload: str) -> ev.Progress:
 
 
 def _write_progress(node: ev.Progress, workload: str) -> _Wrapper:
-    name = full_name(node.profile, workload)
+    name = jobs.full_name(node.profile, workload)
     if node.task_index is None:
         return _Wrapper("KillProgressAtomicProfile", structs.asdict(_Atomic(name, node.done)))
     task = None if node.task is None else _write_progress(node.task, workload)
@@ -279,20 +256,14 @@ class _JobsKilled(Shape):
     profiles: list[Fields] | UnsetType = UNSET
 
     def read(self) -> ev.Event:
-        progress = {
-            one.job_id: _read_progress(one.wrapper, one.job_id.partition("!")[0]) for one in self.progresses
-        }
+        said = ((one.job_id, one.wrapper) for one in self.progresses)
+        progress = {job: _read_progress(wrapper, job.partition("!")[0]) for job, wrapper in said}
         return _kept(self, ev.JobsKilled(self.job_ids, progress), "progresses", "profiles")
 
     @classmethod
     def write(cls, e: ev.JobsKilled) -> Any:
-        return cls(
-            e.job_ids,
-            [
-                _JobProgress(job_id, _write_progress(node, job_id.partition("!")[0]))
-                for job_id, node in e.progress.items()
-            ],
-        )
+        said = ((job, _write_progress(node, job.partition("!")[0])) for job, node in e.progress.items())
+        return cls(e.job_ids, [_JobProgress(job, wrapper) for job, wrapper in said])
 
 
 HAPPENINGS.add_plain("HostsPStateChangedEvent", ev.HostsPStateChanged, rename=_PSTATE)
@@ -338,20 +309,17 @@ class _ExternalEvent(Shape):
     external_event: Fields
 
     def read(self) -> ev.Event:
-        return _kept(self, self._understood(), *self.__struct_fields__)
-
-    def _understood(self) -> ev.Event:
-        text = self.external_event.get("data")
+        text, event = self.external_event.get("data"), ev.ExternalEvent(self.external_event, self.id)
         try:
             data = msgspec.json.decode(text if isinstance(text, str) else "")
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
+        except UNREADABLE:
             data = None
-        if not isinstance(data, dict):
-            return ev.ExternalEvent(self.external_event, self.id)
-        kind = data.get("type")
-        if isinstance(kind, str) and kind in _MACHINES and isinstance(data.get("resources"), str):
-            return _MACHINES[kind](hosts_in(data["resources"], "external_event.resources"))
-        return ev.ExternalEvent(data, self.id)
+        if isinstance(data, dict):
+            event.data, kind, hosts = data, data.get("type"), data.get("resources")
+            if isinstance(kind, str) and kind in _MACHINES and isinstance(hosts, str):
+                machines = _MACHINES[kind](hosts_in(hosts, "external_event.resources"))
+                return _kept(self, machines, *self.__struct_fields__)
+        return _kept(self, event, *self.__struct_fields__)
 
     @classmethod
     def write(cls, e: ev.ExternalEvent | ev.HostsAvailable | ev.HostsUnavailable) -> Any:
@@ -502,11 +470,11 @@ class _RegisterJob(Shape):
     job: Fields
 
     def read(self) -> ev.Event:
-        return ev.RegisterJob(job_from_message(self.job_id, self.job, 0.0))
+        return ev.RegisterJob(jobs.job_from_message(self.job_id, self.job, 0.0))
 
     @classmethod
     def write(cls, e: ev.RegisterJob) -> Any:
-        return cls(e.job.id, job_to_message(e.job))
+        return cls(e.job.id, jobs.job_to_message(e.job))
 
 
 DECISIONS.add_plain("FinishRegistrationEvent", ev.RegistrationFinished)

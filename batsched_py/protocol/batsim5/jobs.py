@@ -16,14 +16,8 @@ import msgspec
 from msgspec import structs
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol.batsim4.jobs import (
-    PROFILE_FIELDS,
-    job_from_json,
-    job_to_json,
-    number,
-    profile_from_json,
-    profile_to_json,
-)
+from batsched_py.protocol.batsim4 import jobs as batsim4
+from batsched_py.protocol.dialect import UNREADABLE
 from batsched_py.protocol.jobs import Job, is_natural
 from batsched_py.protocol.profiles import Profile, Unintelligible
 from batsched_py.protocol.shown import shown
@@ -58,11 +52,11 @@ def unpack(text: str, taken: Collection[str] = ()) -> dict[str, Any]:
         return {}
     try:
         fields = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return {FIELD: text}
-    if not isinstance(fields, dict) or not fields or not fields.keys().isdisjoint(taken):
-        return {FIELD: text}
-    return fields
+    except UNREADABLE:
+        fields = None
+    if isinstance(fields, dict) and fields and fields.keys().isdisjoint(taken):
+        return fields
+    return {FIELD: text}
 
 
 #: The names of a job's own fields.
@@ -97,7 +91,7 @@ def job_from_message(job_id: str, fields: Fields, submission_time: float) -> Job
         raise ProtocolError(f"field `job.resource_request`: expected a number of hosts, got {shown(size)}")
     if not isinstance(profile, str):
         raise ProtocolError(f"field `job.profile_id`: expected a profile's name, got {shown(profile)}")
-    walltime = inf if walltime is None or walltime == -1 else number(walltime, "job.walltime")
+    walltime = inf if walltime is None or walltime == -1 else batsim4.number(walltime, "job.walltime")
     if not walltime > 0:
         raise ProtocolError(f"field `job.walltime`: must be positive, or absent for none, got {walltime:g}")
     extra = unpack(_text(fields.get(FIELD)), _TAKEN)
@@ -123,13 +117,13 @@ def job_from_file(fields: Fields, workload: str) -> Job:
     """A job of a workload file."""
     fields = dict(fields)
     carried = unpack(_text(fields.pop(FIELD, None)), _TAKEN)
-    job = job_from_json(fields, workload)
+    job = batsim4.job_from_json(fields, workload)
     return structs.replace(job, extra=job.extra | carried)
 
 
 def job_to_file(job: Job) -> Fields:
     """The object that describes a job in a workload file."""
-    fields = job_to_json(structs.replace(job, extra={}))
+    fields = batsim4.job_to_json(structs.replace(job, extra={}))
     return fields | {FIELD: pack(job.extra, _TAKEN)} if job.extra else fields
 
 
@@ -145,13 +139,13 @@ _EACH, _SPREAD = "DefinedAmountsUsedForEachValue", "DefinedAmountsSpreadUniforml
 _MPI, _USAGE = "SMPI", "FractionalComputation"
 
 #: For each type, its name in Batsim 4. If there are several, the additional field says which one it is.
-_TYPES: dict[str, dict[str, str] | str] = {
-    "DelayProfile": "delay",
-    "ParallelTaskProfile": "parallel",
+_TYPES: dict[str, dict[str | None, str]] = {
+    "DelayProfile": {None: "delay"},
+    "ParallelTaskProfile": {None: "parallel"},
     "ParallelTaskHomogeneousProfile": {_EACH: "parallel_homogeneous", _SPREAD: "parallel_homogeneous_total"},
-    "SequentialCompositionProfile": "composed",
+    "SequentialCompositionProfile": {None: "composed"},
     "ParallelTaskOnStorageHomogeneousProfile": {_EACH: "parallel_homogeneous_pfs"},
-    "ParallelTaskDataStagingBetweenStoragesProfile": "data_staging",
+    "ParallelTaskDataStagingBetweenStoragesProfile": {None: "data_staging"},
     "TraceReplayProfile": {_MPI: "smpi", _USAGE: "usage_trace"},
 }
 
@@ -163,11 +157,7 @@ _CHOICES = {
 }
 
 #: For each of Batsim 4's types, that of Batsim 5 and the value of that field.
-_NEW_TYPES = {
-    old: (new, choice)
-    for new, olds in _TYPES.items()
-    for choice, old in ({None: olds} if isinstance(olds, str) else olds).items()
-}
+_NEW_TYPES = {old: (new, choice) for new, olds in _TYPES.items() for choice, old in olds.items()}
 
 #: Fields with other names in messages than in workload files.
 _IN_MESSAGES: dict[str, dict[str, str]] = {
@@ -184,7 +174,7 @@ _IN_MESSAGES: dict[str, dict[str, str]] = {
 
 #: All fields of each type in workload files, except those that every type may have.
 _KNOWN = {
-    new: {"filename" if field == "trace" else field for field in PROFILE_FIELDS[old]}
+    new: {"filename" if field == "trace" else field for field in batsim4.PROFILE_FIELDS[old]}
     | ({_CHOICES[new][0]} if new in _CHOICES else set())
     for old, (new, _) in _NEW_TYPES.items()
 }
@@ -201,7 +191,7 @@ def profile_from_file(fields: Fields) -> Profile:
         old = _as_batsim4(fields)
     except ValueError as fault:
         return Unintelligible(fields, str(fault))
-    profile = profile_from_json(old)
+    profile = batsim4.profile_from_json(old)
     if isinstance(profile, Unintelligible):
         return Unintelligible(fields, profile.fault, return_code=profile.return_code)
     return profile
@@ -209,7 +199,7 @@ def profile_from_file(fields: Fields) -> Profile:
 
 def profile_to_file(profile: Profile) -> Fields:
     """The object that describes a profile in a workload file."""
-    fields = profile_to_json(profile)
+    fields = batsim4.profile_to_json(profile)
     if isinstance(profile, Unintelligible):
         return fields
     fields = dict(fields)
@@ -238,29 +228,22 @@ def _as_batsim4(fields: Fields) -> Fields:
         for key, value in fields.items()
         if key != FIELD
     }
-    kinds = _TYPES[name]
-    if isinstance(kinds, str):
-        old["type"] = kinds
-    else:
+    kinds, choice = _TYPES[name], None
+    if name in _CHOICES:
         field, usual = _CHOICES[name]
         choice = old.pop(field, usual)
         if not isinstance(choice, str) or choice not in kinds:
-            raise ValueError(f"needs {' or '.join(kinds)} as `{field}`, not {shown(choice)}")
-        old["type"] = kinds[choice]
-    if name == "ParallelTaskProfile":
-        _complete(old)
+            raise ValueError(f"needs {' or '.join(map(str, kinds))} as `{field}`, not {shown(choice)}")
+    old["type"] = kinds[choice]
+    if name == "ParallelTaskProfile":  # what was left out of it is no work, or no bytes
+        if isinstance(work := old.get("cpu"), list):
+            old.setdefault("com", [0] * len(work) ** 2)
+        elif isinstance(sent := old.get("com"), list):
+            old.setdefault("cpu", [0] * isqrt(len(sent)))
     carried = fields.get(FIELD, "")
     if not isinstance(carried, str):
         raise ValueError(f"needs a text as `{FIELD}`, not {shown(carried)}")
     return old | {key: value for key, value in unpack(carried, old).items() if key not in old}
-
-
-def _complete(parallel: Fields) -> None:
-    """Add the part of a parallel task that was left out: no work, or no bytes."""
-    if isinstance(work := parallel.get("cpu"), list):
-        parallel.setdefault("com", [0] * len(work) ** 2)
-    elif isinstance(sent := parallel.get("com"), list):
-        parallel.setdefault("cpu", [0] * isqrt(len(sent)))
 
 
 # --- in messages ---------------------------------------------------------------------------------

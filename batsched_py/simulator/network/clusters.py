@@ -5,8 +5,7 @@ The links of a host are made when a route needs them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 from math import prod
 
 from msgspec import Struct
@@ -45,8 +44,13 @@ class Cluster(Zone):
 
     def way(self, source: Point, target: Point) -> Way:
         if source is target and self.wiring.loopback is not None and isinstance(source, Host):
-            return Way((self._loopback(source),))
-        return Way(tuple(dict.fromkeys((*self.up(source), *self.down(target)))))
+            name = f"{self._numbers[source.number]}_loopback"
+            return Way((self._link(name, *self.wiring.loopback, fatpipe=True),))
+        return Way(tuple(self._passed(source, target)))
+
+    def _passed(self, source: Point, target: Point) -> Iterable[Link]:
+        """The links from one point to another."""
+        return dict.fromkeys((*self.up(source), *self.down(target)))
 
     def up(self, point: Point) -> tuple[Link, ...]:
         """The links from a point to the middle."""
@@ -63,38 +67,32 @@ class Cluster(Zone):
         return (*limiter, links.up, *backbone), (*backbone, links.down, *limiter)
 
     def _cable(self, name: str, times: int = 1) -> Duplex:
-        made = self._cables.get(name)
-        if made is None:
+        if name not in self._cables:
             wiring = self.wiring
-            made = cable(name, wiring.bandwidth * times, wiring.latency, wiring.split)
-            self._cables[name] = made
-        return made
+            self._cables[name] = cable(name, wiring.bandwidth * times, wiring.latency, wiring.split)
+        return self._cables[name]
 
-    def _loopback(self, point: Point) -> Link:
-        name = f"{self.name}_link_{self._numbers[point.number]}_loopback"
+    def _link(self, name: str, bandwidth: float, latency: float = 0.0, fatpipe: bool = False) -> Link:
         if name not in self._made:
-            assert self.wiring.loopback is not None
-            self._made[name] = Link(name, *self.wiring.loopback, fatpipe=True)
+            self._made[name] = Link(f"{self.name}_link_{name}", bandwidth, latency, fatpipe)
         return self._made[name]
 
     def _limiter(self, number: int | str) -> tuple[Link, ...]:
-        if self.wiring.limiter is None:
-            return ()
-        name = f"{self.name}_link_{number}_limiter"
-        if name not in self._made:
-            self._made[name] = Link(name, self.wiring.limiter)
-        return (self._made[name],)
+        limiter = self.wiring.limiter
+        return () if limiter is None else (self._link(f"{number}_limiter", limiter),)
 
 
 class Topology(Cluster):
     """A cluster with switches between its hosts. What comes from outside begins or ends at no cost."""
 
-    def way(self, source: Point, target: Point) -> Way:
+    def _passed(self, source: Point, target: Point) -> Iterable[Link]:
         if isinstance(source, Router) or isinstance(target, Router):
-            return Way()
-        if source is target and self.wiring.loopback is not None:
-            return Way((self._loopback(source),))
-        return Way(tuple(self.links_between(source.number, target.number)))
+            return ()
+        return self.links_between(source.number, target.number)
+
+    def shape(self, parameters: str) -> None:
+        """Read how the switches are arranged; raises ``ValueError``."""
+        raise NotImplementedError
 
     def links_between(self, source: int, target: int) -> list[Link]:
         """The links from one host to another, both by their places in the cluster."""
@@ -121,7 +119,8 @@ class Torus(Topology):
             while (place := here // stride % size) != goal:
                 there = here + stride * ((place + (1 if forward else -1)) % size - place)
                 links += self._limiter(here)
-                between = self._between(here if forward else there, dimension)
+                first = here if forward else there
+                between = self._cable(f"{self.name}_link_from_{first}_in_dimension_{dimension}")
                 links.append(between.up if forward else between.down)
                 here = there
             stride *= size
@@ -130,10 +129,6 @@ class Torus(Topology):
 
     def switch_of(self, point: Point) -> str:
         return point.name
-
-    def _between(self, place: int, dimension: int) -> Duplex:
-        """The cable from a place to the next one in a dimension."""
-        return self._cable(f"{self.name}_link_from_{place}_in_dimension_{dimension}")
 
 
 class FatTree(Topology):
@@ -200,11 +195,9 @@ class FatTree(Topology):
 
     def _name(self, level: int, label: tuple[int, ...]) -> str:
         if level == 0:
-            return self.hosts[self._place(label)].name
+            place = sum(digit * prod(self.children[:level]) for level, digit in enumerate(label))
+            return self.hosts[place].name
         return f"switch_{level}_{'.'.join(map(str, label))}"
-
-    def _place(self, label: tuple[int, ...]) -> int:
-        return sum(digit * prod(self.children[:level]) for level, digit in enumerate(label))
 
     def _limiter_of(self, level: int, label: tuple[int, ...]) -> tuple[Link, ...]:
         return self._limiter(self._name(level, label)) if self.wiring.limiter is not None else ()
@@ -235,10 +228,6 @@ class Dragonfly(Topology):
             raise ValueError(f"a dragonfly of {self.groups} groups needs as many blades, not {self.blades}")
         check_size(self.groups * self.chassis * self.blades * self.nodes, len(self.hosts))
 
-    @cached_property
-    def _in_chassis(self) -> int:
-        return self.blades * self.nodes
-
     def links_between(self, source: int, target: int) -> list[Link]:
         group, chassis, blade = self._coordinates(source)
         goal = goal_group, goal_chassis, goal_blade = self._coordinates(target)
@@ -253,7 +242,7 @@ class Dragonfly(Topology):
                     links += self._router_limiter(group, chassis, blade)
                     links.append(self._black_link(group, blade, chassis, 0))
                     chassis = 0
-                links.append(self._blue_link(group, goal_group))
+                links.append(self._between("blue_link", group, goal_group, self._blue))
                 links += self._router_limiter(group, chassis, blade)
                 group, blade = goal_group, group
             if goal_blade != blade:
@@ -274,29 +263,23 @@ class Dragonfly(Topology):
         return f"{self.name}_router_{group}_{chassis}_{blade}"
 
     def _coordinates(self, place: int) -> tuple[int, int, int]:
-        group, rest = divmod(place, self.chassis * self._in_chassis)
-        chassis, rest = divmod(rest, self._in_chassis)
-        return group, chassis, rest // self.nodes
+        router = place // self.nodes
+        chassis = router // self.blades
+        return chassis // self.chassis, chassis % self.chassis, router % self.blades
 
     def _local(self, place: int) -> Duplex:
         return self._cable(f"{self.name}_local_link_of_{self.hosts[place].name}")
 
     def _green_link(self, group: int, chassis: int, here: int, there: int) -> Link:
-        name = f"{self.name}_green_link_{group}_{chassis}_between_{min(here, there)}_and_{max(here, there)}"
-        return self._directed(name, self._green, here < there)
+        return self._between(f"green_link_{group}_{chassis}", here, there, self._green)
 
     def _black_link(self, group: int, blade: int, here: int, there: int) -> Link:
-        first, last = min(here, there), max(here, there)
-        name = f"{self.name}_black_link_{group}_between_{first}_and_{last}_blade_{blade}"
-        return self._directed(name, self._black, here < there)
+        return self._between(f"black_link_{group}", here, there, self._black, f"_blade_{blade}")
 
-    def _blue_link(self, here: int, there: int) -> Link:
-        name = f"{self.name}_blue_link_between_{min(here, there)}_and_{max(here, there)}"
-        return self._directed(name, self._blue, here < there)
-
-    def _directed(self, name: str, times: int, upwards: bool) -> Link:
+    def _between(self, kind: str, here: int, there: int, times: int, end: str = "") -> Link:
+        name = f"{self.name}_{kind}_between_{min(here, there)}_and_{max(here, there)}{end}"
         both = self._cable(name, times)
-        return both.up if upwards else both.down
+        return both.up if here < there else both.down
 
     def _router_limiter(self, group: int, chassis: int, blade: int) -> tuple[Link, ...]:
         return self._limiter(f"router_{group}_{chassis}_{blade}") if self.wiring.limiter is not None else ()

@@ -13,25 +13,10 @@ from xml.etree.ElementTree import Element
 
 from msgspec.structs import replace
 
+from batsched_py.simulator.network import zones
 from batsched_py.simulator.network.clusters import Cluster, Dragonfly, FatTree, Topology, Torus, Wiring
 from batsched_py.simulator.network.routing import TCP_GAMMA, Network, between
-from batsched_py.simulator.network.zones import (
-    Dijkstra,
-    Duplex,
-    Floyd,
-    Full,
-    Host,
-    Link,
-    Point,
-    Routed,
-    Router,
-    Star,
-    Way,
-    Zone,
-    duplex,
-    parse_bandwidth,
-    parse_latency,
-)
+from batsched_py.simulator.network.zones import Duplex, Host, Link, Point, Routed, Router, Star, Way, Zone
 from batsched_py.simulator.simgrid_xml import line_of, parse_radical, required
 
 #: How tasks may share a link.
@@ -70,12 +55,12 @@ def wiring_of(element: Element) -> Wiring:
 
 def bandwidth_of(element: Element, attribute: str) -> float:
     """A bandwidth in bytes per second."""
-    return _number(element, attribute, parse_bandwidth, required(element, attribute))
+    return _number(element, attribute, zones.parse_bandwidth, required(element, attribute))
 
 
 def latency_of(element: Element, attribute: str) -> float:
     """A latency in seconds, 0 if it is not given."""
-    return _number(element, attribute, parse_latency, element.get(attribute) or "0")
+    return _number(element, attribute, zones.parse_latency, element.get(attribute) or "0")
 
 
 def _number(element: Element, attribute: str, parse: Callable[[str], float], text: str) -> float:
@@ -103,12 +88,13 @@ def coordinates(text: str) -> tuple[float, float, float]:
 
 
 _ROUTED: dict[str, type[Routed]] = {
-    "full": Full,
-    "floyd": Floyd,
-    "dijkstra": Dijkstra,
-    "dijkstracache": Dijkstra,
+    "full": zones.Full,
+    "floyd": zones.Floyd,
+    "dijkstra": zones.Dijkstra,
+    "dijkstracache": zones.Dijkstra,
 }
-_TOPOLOGIES: dict[str, type[Torus] | type[FatTree] | type[Dragonfly]] = {
+_TOPOLOGIES: dict[str, type[Cluster]] = {
+    "FLAT": Cluster,
     "TORUS": Torus,
     "FAT_TREE": FatTree,
     "DRAGONFLY": Dragonfly,
@@ -165,10 +151,16 @@ class NetworkReader:
             elif name == "network/loopback-bw":
                 self._loopback = replace(self._loopback, bandwidth=positive(name, value))
             elif name == "network/loopback-lat":
-                self._loopback = replace(self._loopback, latency=parse_latency(value))
+                self._loopback = replace(self._loopback, latency=zones.parse_latency(value))
 
     def _read_zone(self, element: Element, outer: Zone | None) -> None:
         zone = self._new_zone(element, outer)
+        beside = next((inner.tag for inner in element if inner.tag in ("host", "router", "cabinet")), None)
+        for peer in element.iterfind("peer") if beside is not None else ():
+            with _at(peer):
+                raise ValueError(
+                    f"SimGrid allows no <peer> in a zone with a <{beside}>; use zones of their own"
+                )
         backbone: list[Link] = []
         for inner in element.iterfind("backbone"):
             with _at(inner):
@@ -230,7 +222,7 @@ class NetworkReader:
 
     def _place(self, element: Element, point: Point, zone: Zone) -> None:
         if isinstance(zone, Star) and (text := element.get("coordinates")):
-            zone.put_at(point, coordinates(text))
+            zone.coordinates[point] = coordinates(text)
 
     def _read_peer(self, element: Element, zone: Star) -> None:
         peer = self._known(Host(required(element, "id"), zone))
@@ -255,14 +247,11 @@ class NetworkReader:
 
     def _read_cluster(self, element: Element, outer: Zone | None) -> None:
         name, topology = required(element, "id"), element.get("topology", "FLAT")
-        kind: type[Cluster] = Cluster
-        if topology != "FLAT":
-            if topology not in _TOPOLOGIES:
-                raise ValueError(
-                    f"cluster {name!r} has the unknown topology {topology!r}; "
-                    "there are FLAT, TORUS, FAT_TREE and DRAGONFLY"
-                )
-            kind = _TOPOLOGIES[topology]
+        if topology not in _TOPOLOGIES:
+            raise ValueError(
+                f"cluster {name!r} has the unknown topology {topology!r}; "
+                "there are FLAT, TORUS, FAT_TREE and DRAGONFLY"
+            )
         prefix, suffix = required(element, "prefix"), required(element, "suffix")
         numbers = parse_radical(required(element, "radical"))
         hosts = [f"{prefix}{number}{suffix}" for number in numbers]
@@ -271,24 +260,20 @@ class NetworkReader:
             for host_name in hosts:
                 self._known(Host(host_name, unconnected))
             return
-        cluster = kind(name, outer, hosts, numbers, wiring_of(element))
+        cluster = _TOPOLOGIES[topology](name, outer, hosts, numbers, wiring_of(element))
         if isinstance(cluster, Topology):
-            self._shape(cluster, element.get("topo_parameters", ""))
+            try:
+                cluster.shape(element.get("topo_parameters", ""))
+            except ValueError as error:
+                raise ValueError(f"cluster {name!r}: {error}") from None
+        if isinstance(cluster, FatTree):
+            cluster.first_position = self._fat_tree_hosts
+            self._fat_tree_hosts += len(hosts)
         self._known(cluster)
         for host in cluster.hosts:
             self._known(host)
         self._known(Router(element.get("router_id") or f"{prefix}{name}_router{suffix}", cluster))
         self.connects = True
-
-    def _shape(self, cluster: Topology, parameters: str) -> None:
-        assert isinstance(cluster, Torus | FatTree | Dragonfly)
-        try:
-            cluster.shape(parameters)
-        except ValueError as error:
-            raise ValueError(f"cluster {cluster.name!r}: {error}") from None
-        if isinstance(cluster, FatTree):
-            cluster.first_position = self._fat_tree_hosts
-            self._fat_tree_hosts += len(cluster.hosts)
 
     # --- links and routes ------------------------------------------------------------------------
 
@@ -303,7 +288,7 @@ class NetworkReader:
             )
         bandwidth, latency = bandwidth_of(element, "bandwidth"), latency_of(element, "latency")
         if policy in ("SPLITDUPLEX", "FULLDUPLEX"):
-            both = duplex(name, bandwidth, latency)
+            both = zones.duplex(name, bandwidth, latency)
             self._keep(name, both)
             self._keep(both.up.name, both.up)
             self._keep(both.down.name, both.down)

@@ -10,19 +10,9 @@ from typing import TypeGuard
 from msgspec import Struct
 
 from batsched_py.errors import InputError
+from batsched_py.simulator.network import zones
 from batsched_py.simulator.network.clusters import Cluster, FatTree, Topology, Wiring
-from batsched_py.simulator.network.zones import (
-    Link,
-    NoRoute,
-    Point,
-    Route,
-    Router,
-    Way,
-    Zone,
-    parse_bandwidth,
-    parse_latency,
-    total_latency,
-)
+from batsched_py.simulator.network.zones import Link, NoRoute, Point, Route, Router, Way, Zone
 
 #: TCP sends this many bytes before it waits for an answer (``network/TCP-gamma`` of SimGrid).
 TCP_GAMMA = 4194304.0
@@ -56,7 +46,7 @@ class Network:
         self._path = path
         self._routes: dict[tuple[int, int], Route] = {}
         self._all_to_all: dict[tuple[int, ...], Everyone] = {}
-        self._to_master: dict[int, Route] = {}
+        self._to_master: dict[int | None, Route] = {}
 
     def route(self, source: int, target: int) -> Route:
         """The way from one host to another."""
@@ -72,14 +62,15 @@ class Network:
             self._routes[source, target] = route
         return route
 
-    def route_to_master(self, host: int) -> Route:
-        """The way from a host to the master; without any, messages arrive at once."""
+    def route_to_master(self, host: int | None) -> Route:
+        """The way to the master from a host or from itself; without any, messages arrive at once."""
         route = self._to_master.get(host)
         if route is None:
             route = Route((), 0.0)
             if self._master is not None:
+                source = self._master if host is None else self._points[host]
                 with suppress(ValueError):
-                    route = _as_route(between(self._points[host], self._master))
+                    route = _as_route(between(source, self._master))
             self._to_master[host] = route
         return route
 
@@ -106,13 +97,11 @@ class Network:
     def all_to_all(self, hosts: Sequence[int]) -> Everyone:
         """What it takes if each of these hosts, which are different, sends one byte to each other."""
         key = tuple(hosts)
-        everyone = self._all_to_all.get(key)
-        if everyone is None:
-            everyone = self._count(key)
+        if key not in self._all_to_all:
             if len(self._all_to_all) >= MOST_ALLOCATIONS:
                 self._all_to_all.clear()
-            self._all_to_all[key] = everyone
-        return everyone
+            self._all_to_all[key] = self._count(key)
+        return self._all_to_all[key]
 
     def _count(self, hosts: tuple[int, ...]) -> Everyone:
         everyone = Everyone()
@@ -143,7 +132,7 @@ class Network:
 
 
 def _as_route(way: Way) -> Route:
-    return Route(way.links, total_latency(way.links) + way.extra_latency)
+    return Route(way.links, sum([link.latency for link in way.links]) + way.extra_latency)
 
 
 def is_flat(zone: Zone | None) -> TypeGuard[Cluster]:
@@ -189,12 +178,7 @@ def between(source: Point, target: Point) -> Way:
 
 def _zones_around(point: Point) -> list[Zone]:
     """The zones in which a point is, the innermost first."""
-    zones = []
-    zone = point.zone
-    while zone is not None:
-        zones.append(zone)
-        zone = zone.zone
-    return zones
+    return [] if point.zone is None else [point.zone, *_zones_around(point.zone)]
 
 
 class SimpleNetwork(Struct, frozen=True):
@@ -207,29 +191,22 @@ class SimpleNetwork(Struct, frozen=True):
 
     def build(self, hosts: int) -> Network:
         """The network of so many hosts, called host0, host1 and so on. The master stands at the router."""
-        wiring = Wiring(
-            self._read("bandwidth", parse_bandwidth, self.bandwidth),
-            self._read("latency", parse_latency, self.latency),
-            backbone=self._backbone(),
-        )
-        names, numbers = [f"host{number}" for number in range(hosts)], range(hosts)
-        if self.fat_tree is None:
-            cluster = Cluster("network", None, names, numbers, wiring)
-        else:
-            cluster = FatTree("network", None, names, numbers, wiring)
+        bandwidth = self._read("bandwidth", zones.parse_bandwidth, self.bandwidth)
+        latency = self._read("latency", zones.parse_latency, self.latency)
+        backbone = None
+        if self.backbone is not None:
+            if self.fat_tree is not None:
+                raise InputError("--backbone is for hosts behind one switch; a --fat-tree has none")
+            backbone = Link("backbone", self._read("backbone", zones.parse_bandwidth, self.backbone), latency)
+        kind = Cluster if self.fat_tree is None else FatTree
+        names = [f"host{number}" for number in range(hosts)]
+        cluster = kind("network", None, names, range(hosts), Wiring(bandwidth, latency, backbone=backbone))
+        if isinstance(cluster, FatTree):
             try:
-                cluster.shape(self.fat_tree)
+                cluster.shape(self.fat_tree or "")
             except ValueError as error:
                 raise InputError(f"--fat-tree {self.fat_tree}: {error}") from None
         return Network(cluster.hosts, Router("master", cluster))
-
-    def _backbone(self) -> Link | None:
-        if self.backbone is None:
-            return None
-        if self.fat_tree is not None:
-            raise InputError("--backbone is for hosts behind one switch; a --fat-tree has none")
-        latency = self._read("latency", parse_latency, self.latency)
-        return Link("backbone", self._read("backbone", parse_bandwidth, self.backbone), latency)
 
     @staticmethod
     def _read(name: str, parse: Callable[[str], float], text: str) -> float:

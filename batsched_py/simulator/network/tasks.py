@@ -74,9 +74,10 @@ class Record:
         """A task has another rate from now on."""
         if not isinstance(owner, Execution):
             return
-        alone = rate_alone(fluid)
-        is_slowed = fluid.rate < alone * (1 - LEAST_SLOWING) and bool(fluid.shared)
-        held_by = self._kind_and_name(fullest(fluid)) if is_slowed else ","
+        alone, held_by = rate_alone(fluid), ","
+        if fluid.rate < alone * (1 - LEAST_SLOWING) and fluid.shared:
+            fullest = min(fluid.shared, key=lambda resource: resource.rest / resource.capacity)
+            held_by = self._kind_and_name(fullest)
         self._write_rates(f"{self._agenda.clock!r},{fluid.number},{fluid.rate!r},{alone!r},{held_by}\n")
 
     def ends(self, owner: object, fluid: Fluid) -> None:
@@ -93,11 +94,6 @@ class Record:
 def rate_alone(fluid: Fluid) -> float:
     """The rate that a task would have if nobody shared anything with it."""
     return min(fluid.bound, min([resource.capacity / use.total for resource, use in fluid.uses.items()]))
-
-
-def fullest(fluid: Fluid) -> Resource:
-    """Of what a task shares, the one of which the least was left when rates were last found."""
-    return min(fluid.shared, key=lambda resource: resource.rest / resource.capacity)
 
 
 class Owner(Protocol):
@@ -195,9 +191,26 @@ class FluidTasks:
         if self._meter is not None:
             self._load_hosts(task.fluid)
 
+    def linger(self, owner: Owner) -> None:
+        """Nobody waits for a task any more, but it goes on until it is done or is stopped."""
+        task = self._tasks[owner]
+        if task.waits:
+            self.stop(owner)
+            return
+        task.happen_in = self._end_in
+        left = max(task.left - task.rate * (self._agenda.clock - task.since), 0.0)
+        self._end_in(owner, left / task.rate, None)
+
+    def _end_in(self, owner: Owner, seconds: float, _: object) -> None:
+        owner.agenda_number = self._agenda.at(self._agenda.clock + seconds, self.stop, owner)
+
     def has(self, owner: Owner) -> bool:
         """Whether a task of this owner is under way."""
         return owner in self._tasks
+
+    def rate(self, owner: Owner) -> float:
+        """Which part of a task is done in a second at present."""
+        return self._tasks[owner].rate
 
     def done(self, owner: Owner) -> float:
         """Which part of a task is done."""
@@ -268,17 +281,21 @@ class Message(Struct, eq=False):
     """A message of one byte."""
 
     host: int | None
-    """Where it comes from; nothing if it comes from the master itself, and so arrives at once."""
+    """Where it comes from; nothing if it comes from the master itself."""
     arrive: Callable[[], None]
     """What happens when it has arrived."""
+    then: Callable[[], None] | None = None
+    """How its sender goes on when it has arrived."""
     agenda_number: int = 0
 
 
 class Courier:
     """Carries messages to the master over the same links that jobs use.
 
-    As in Batsim, the master receives one message at a time. The next one sets out when the one before has
-    arrived.
+    As in Batsim, the master receives one message at a time, in the order in which they were sent. The next
+    one sets out when the one before has arrived. What the master tells itself (submissions, calls, each
+    decision of a reply) takes the way from the master to itself, and waits in the same line. So a job without
+    any work that ends while a reply is carried out delays the decisions after it by its message.
     """
 
     def __init__(self, network: Network, tasks: FluidTasks, agenda: Agenda) -> None:
@@ -296,24 +313,21 @@ class Courier:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Let the next messages arrive, or the next one set out."""
-        self.busy = True
-        while self._waiting:
-            message, demand = self._waiting[0], Demand()
-            if message.host is not None:
-                demand.send_along(self._network.route_to_master(message.host), SIZE)
-                self._tasks.begin(message, demand, self._happen_in)
-                return
-            self._waiting.popleft()
-            message.arrive()
-        self.busy = False
+        """Let the next message set out."""
+        self.busy = bool(self._waiting)
+        if self.busy:
+            message, demand = self._waiting.popleft(), Demand()
+            demand.send_along(self._network.route_to_master(message.host), SIZE)
+            self._tasks.begin(message, demand, self._happen_in)
 
     def _happen_in(self, message: Message, seconds: float, then: Callable[[Message], None] | None) -> None:
-        message.agenda_number = self._agenda.at(self._agenda.clock + seconds, then or self._arrive, message)
+        message.agenda_number = self._agenda.at(self._agenda.clock + seconds, then or self.arrive, message)
 
-    def _arrive(self, message: Message) -> None:
+    def arrive(self, message: Message) -> None:
+        """Let the sender of a message go on, and the next one set out; then what it says has an effect."""
         if self._tasks.has(message):
             self._tasks.stop(message)
-        self._waiting.popleft()
-        message.arrive()
+        if message.then is not None:
+            message.then()
         self._go_on()
+        message.arrive()

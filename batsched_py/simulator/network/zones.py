@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import pairwise
 from math import hypot, isfinite
@@ -29,18 +30,8 @@ _BANDWIDTHS = {"": 1.0} | {
         *((prefix, 1024.0**power) for power, prefix in enumerate(_BINARY, 1)),
     )
 }
-_TIMES = {
-    "": 1.0,
-    "w": 604800.0,
-    "d": 86400.0,
-    "h": 3600.0,
-    "m": 60.0,
-    "s": 1.0,
-    "ms": 1e-3,
-    "us": 1e-6,
-    "ns": 1e-9,
-    "ps": 1e-12,
-}
+_TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_TIMES |= {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
 _QUANTITY = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)")
 
 
@@ -119,11 +110,6 @@ class Route(Struct, frozen=True, gc=False):
     """Of all links together, in seconds."""
 
 
-def total_latency(links: Iterable[Link]) -> float:
-    """The latency of links that are passed one after another."""
-    return sum([link.latency for link in links])
-
-
 class NoRoute(ValueError):
     """There is no way between two points."""
 
@@ -197,15 +183,12 @@ class Star(Zone):
         super().__init__(name, zone)
         self._up: dict[Point, tuple[Link, ...]] = {}
         self._down: dict[Point, tuple[Link, ...]] = {}
-        self._coordinates: dict[Point, tuple[float, float, float]] = {}
+        self.coordinates: dict[Point, tuple[float, float, float]] = {}
+        """Where points are: in a plane, and above it, in milliseconds."""
 
     def connect(self, point: Point, up: Iterable[Link], down: Iterable[Link]) -> None:
         """Set the links from a point to the middle, and back."""
         self._up[point], self._down[point] = tuple(up), tuple(down)
-
-    def put_at(self, point: Point, coordinates: tuple[float, float, float]) -> None:
-        """Set where a point is: in a plane, and above it, in milliseconds."""
-        self._coordinates[point] = coordinates
 
     def up(self, point: Point) -> tuple[Link, ...]:
         """The links from a point to the middle."""
@@ -220,14 +203,13 @@ class Star(Zone):
         return Way(links, None, self._distance(source, target))
 
     def _distance(self, source: Point, target: Point) -> float:
-        if not self._coordinates:
+        if not self.coordinates:
             return 0.0
-        try:
-            (x, y, height), (there_x, there_y, there_height) = (
-                self._coordinates[point] for point in (source, target)
-            )
-        except KeyError as error:
-            raise ValueError(f"{error.args[0].name!r} has no coordinates") from None
+        for point in (source, target):
+            if point not in self.coordinates:
+                raise ValueError(f"{point.name!r} has no coordinates")
+        x, y, height = self.coordinates[source]
+        there_x, there_y, there_height = self.coordinates[target]
         return (hypot(x - there_x, y - there_y) + abs(height) + abs(there_height)) / 1000.0
 
 
@@ -297,15 +279,7 @@ class Floyd(Routed):
     equally short ways, the order of the points decides, as in SimGrid.
     """
 
-    _table: tuple[dict[Point, int], list[Point], np.ndarray] | None = None
-
     def _find(self, source: Point, target: Point) -> Way:
-        if self._table is None:
-            self._table = self._make_table()
-        return self._joined(self._points(source, target))
-
-    def _points(self, source: Point, target: Point) -> list[Point]:
-        assert self._table is not None
         places, inner, before = self._table
         first, last = self._entry(source, target, False), self._entry(target, source, True)
         if first not in places or last not in places:
@@ -317,11 +291,10 @@ class Floyd(Routed):
                 raise NoRoute(source, target)
             middle.append(inner[step])
         ends = ([source] if first is not source else []), ([target] if last is not target else [])
-        return [*ends[0], *reversed(middle), *ends[1]]
+        return self._joined([*ends[0], *reversed(middle), *ends[1]])
 
     def _entry(self, point: Point, other: Point, is_last: bool) -> Point:
         """The point of the table at which a way begins or ends."""
-        assert self._table is not None
         if point in self._table[0]:
             return point
         neighbour = self._neighbours.get(point)
@@ -329,7 +302,9 @@ class Floyd(Routed):
             raise NoRoute(*((other, point) if is_last else (point, other)))
         return neighbour[0]
 
-    def _make_table(self) -> tuple[dict[Point, int], list[Point], np.ndarray]:
+    @cached_property
+    def _table(self) -> tuple[dict[Point, int], list[Point], np.ndarray]:
+        """The place of each point, the points, and the place before the last on the way between two."""
         import numpy as np
 
         far = np.iinfo(np.int64).max // 4
@@ -339,9 +314,8 @@ class Floyd(Routed):
                 neighbours.setdefault(source, {})[target] = None
                 neighbours.setdefault(target, {})[source] = None
         self._neighbours = {point: list(others) for point, others in neighbours.items()}
-        inner = [point for point in self.points if len(neighbours.get(point, ())) > 1]
-        if not inner:
-            inner = [point for point in self.points if point in neighbours]
+        connected = [point for point in self.points if point in neighbours]
+        inner = [point for point in connected if len(neighbours[point]) > 1] or connected
         places = {point: place for place, point in enumerate(inner)}
         cost = np.full((len(inner), len(inner)), far, dtype=np.int64)
         before = np.full((len(inner), len(inner)), -1, dtype=np.int64)

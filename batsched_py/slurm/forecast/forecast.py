@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from math import inf
@@ -15,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.analysis import pages
-from batsched_py.api.simulate import simulate
 from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
 from batsched_py.simulator.machine_files import NodeKind
@@ -23,17 +21,9 @@ from batsched_py.slurm.conf import Cluster, read_cluster
 from batsched_py.slurm.forecast.live import LiveJob, RunTime, completed, limit_of, pinned, workload_of
 from batsched_py.slurm.forecast.squeue_table import read_live
 from batsched_py.slurm.jobs import task_names
-from batsched_py.slurm.policy.settings import Configuration
+from batsched_py.slurm.prepared import Prepared
 from batsched_py.slurm.reading import Clock, Findings, time_limit
-from batsched_py.slurm.scenario import (
-    CONFIGURATION,
-    PLATFORM,
-    WORKLOAD_FILE,
-    configuration_text,
-    configured,
-    platform_text,
-)
-from batsched_py.workload.batsim_json import write_batsim_json
+from batsched_py.slurm.scenario import CONFIGURATION, PLATFORM, WORKLOAD_FILE, configured, platform_text
 from batsched_py.workload.sources import read_log
 from batsched_py.workload.sources.accounting import names_of, zone_named
 from batsched_py.workload.swf.log import Floats
@@ -61,11 +51,16 @@ class Accuracy(Struct, frozen=True):
         often = [str(name) for name, count in zip(names, counts, strict=True) if name and count >= ENOUGH]
         return cls(shares, {name: shares[users == name] for name in often})
 
-    def run_time(self, user: str, limit: float, ran: float, random: np.random.Generator) -> float:
-        """How long a job with a time limit may run that has run for so long; drawn from jobs alike."""
-        shares = self.by_user.get(user, self.all)
-        possible = shares[shares * limit > ran]
-        return limit if not len(possible) else float(random.choice(possible)) * limit
+    def drawn(self, seed: int) -> RunTime:
+        """How long a job may run that has run for so long, drawn from jobs alike."""
+        random = np.random.default_rng(seed)
+
+        def run_time(job: LiveJob, ran: float) -> float:
+            limit, shares = limit_of(job), self.by_user.get(job.user, self.all)
+            possible = shares[shares * limit > ran]
+            return limit if not len(possible) else float(random.choice(possible)) * limit
+
+        return run_time
 
 
 #: The interval leaves out this share of the repetitions at each end.
@@ -132,15 +127,12 @@ class Wish(Struct, frozen=True):
             raise InputError(f"there is no waiting job {self.job!r}")
         if found[0].is_held:
             raise InputError(f"job {self.job!r} is held, and has no forecast")
-        return [self._changed(job) if job.id == self.job else job for job in jobs]
-
-    def _changed(self, job: LiveJob) -> LiveJob:
+        job, (least, most) = found[0], found[0].nodes
         changed = replace(job, time=self.time or job.time)
         if self.nodes is not None:
-            least, most = job.nodes
             tasks = job.tasks if most is None else job.tasks * self.nodes // least
             changed.nodes, changed.tasks = (self.nodes, self.nodes), max(tasks, self.nodes)
-        return changed
+        return [changed if each is job else each for each in jobs]
 
 
 def forecast(
@@ -153,35 +145,35 @@ def forecast(
     findings: Findings,
 ) -> Forecast:
     """Simulate the queue from now on, by time limits and with run times like those of a log."""
-    seeds = range(repetitions if accuracy is not None else 0)
     variants = [list(jobs)] + ([wish.applied(jobs)] if wish is not None else [])
-    done: list[int] = []
+    repetitions = 0 if accuracy is None else repetitions
+    found: list[dict[str, float]] = []
     with (
         TemporaryDirectory(prefix="forecast-") as room,
-        shown("simulations", lambda: (len(done), len(variants) * (1 + len(seeds)))),
+        shown("simulations", lambda: (len(found), len(variants) * (1 + repetitions))),
     ):
         simulator = _Simulator(cluster, now, Path(room), findings)
         starts = []
         for variant in variants:
-            by_limits = simulator.starts(variant, lambda job, ran: limit_of(job))
-            done.append(1)
-            drawn = []
-            for seed in seeds:
-                drawn.append(simulator.starts(variant, _drawn(accuracy, seed)))
-                done.append(1)
-            starts.append({job.id: _start(job.id, by_limits, drawn) for job in variant})
-    waiting = [job for job in jobs if not job.runs and not job.is_held]
-    expected = [_expected(job, starts[0][job.id]) for job in waiting]
-    expected.sort(key=lambda job: (job.start.by_limits is None, job.start.by_limits or 0.0, job.id))
-    instead = None
-    if wish is not None:
-        changed = next(job for job in variants[1] if job.id == wish.job)
-        instead = _expected(changed, starts[1][wish.job])
+            first = len(found)
+            found.append(simulator.starts(variant, lambda job, ran: limit_of(job)))
+            for seed in range(repetitions):
+                assert accuracy is not None
+                found.append(simulator.starts(variant, accuracy.drawn(seed)))
+            starts.append({job.id: _start(job.id, *found[first:]) for job in variant})
+    waiting = [
+        [_expected(job, of_jobs[job.id]) for job in variant if not job.runs and not job.is_held]
+        for variant, of_jobs in zip(variants, starts, strict=True)
+    ]
+    expected = sorted(
+        waiting[0], key=lambda job: (job.start.by_limits is None, job.start.by_limits or 0.0, job.id)
+    )
+    instead = None if wish is None else next(job for job in waiting[1] if job.id == wish.job)
     return Forecast(
         now=datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M:%S"),
         running=sum(job.runs for job in jobs),
         held=sum(job.is_held for job in jobs),
-        repetitions=len(seeds),
+        repetitions=repetitions,
         jobs=expected,
         instead=instead,
         misplaced=simulator.misplaced,
@@ -189,70 +181,44 @@ def forecast(
 
 
 class _Simulator:
-    """Simulates queues of a cluster from one moment on."""
+    """Simulates queues of a cluster from one moment on, under which all running jobs start at once."""
 
     def __init__(self, cluster: Cluster, now: float, room: Path, findings: Findings) -> None:
         self._machine: list[NodeKind] = pinned(cluster.machine)
-        self._configuration = _from_now_on(cluster.configuration)
+        scheduling = replace(
+            cluster.configuration.scheduling,
+            default_queue_depth=1 << 30,
+            partition_job_depth=0,
+            sched_max_job_start=0,
+            batch_sched_delay=0.0,
+            defer=False,
+        )
+        self._configuration = replace(cluster.configuration, scheduling=scheduling)
         self._now = now
-        self._room = room
         self._findings = findings
         self.misplaced = 0
-        (room / PLATFORM).write_text(platform_text(self._machine, cluster.licences))
-        (room / CONFIGURATION).write_text(configuration_text(self._configuration))
+        self._prepared = Prepared(room / PLATFORM, room / WORKLOAD_FILE, room / CONFIGURATION, room)
+        self._prepared.platform.write_text(platform_text(self._machine, cluster.licences))
+        self._prepared.configure(self._configuration)
 
     def starts(self, jobs: Sequence[LiveJob], run_time: RunTime) -> dict[str, float]:
         """When each job starts; of an array, its first task."""
         workload = workload_of(jobs, self._now, self._configuration, self._machine, run_time, self._findings)
         self._findings.check()
-        write_batsim_json(self._room / WORKLOAD_FILE, workload)
-        result = simulate(
-            str(self._room / WORKLOAD_FILE),
-            "slurm",
-            options={"configuration_file": str(self._room / CONFIGURATION)},
-            platform=str(self._room / PLATFORM),
-            progress=False,
-        )
-        table = result.jobs.dropna(subset=["starting_time"])
-        found: dict[str, float] = defaultdict(lambda: np.inf)
+        self._prepared.submit(workload)
+        table = self._prepared.simulated("rigid", {}).jobs.dropna(subset=["starting_time"])
         ids = {name: job.id for job in jobs if job.array for name in task_names(job.name, job.array)[0]}
-        for name, start in zip(table["job_id"].astype(str), table["starting_time"], strict=True):
-            key = ids.get(name, name)
-            found[key] = min(found[key], float(start))
+        firsts = table["starting_time"].groupby([ids.get(name, name) for name in table["job_id"].astype(str)])
+        found: dict[str, float] = firsts.min().to_dict()
         running = {job.id for job in jobs if job.runs}
-        self.misplaced = max(self.misplaced, sum(found[name] > SETTLED for name in running))
-        return dict(found)
+        self.misplaced = max(self.misplaced, sum(found.get(name, inf) > SETTLED for name in running))
+        return found
 
 
-def _from_now_on(configuration: Configuration) -> Configuration:
-    """A configuration under which all running jobs start at once."""
-    scheduling = replace(
-        configuration.scheduling,
-        default_queue_depth=1 << 30,
-        partition_job_depth=0,
-        sched_max_job_start=0,
-        batch_sched_delay=0.0,
-        defer=False,
-    )
-    return replace(configuration, scheduling=scheduling)
-
-
-def _drawn(accuracy: Accuracy | None, seed: int) -> RunTime:
-    """Run times that are drawn from those of a log."""
-    random = np.random.default_rng(seed)
-
-    def run_time(job: LiveJob, ran: float) -> float:
-        assert accuracy is not None
-        return accuracy.run_time(job.user, limit_of(job), ran, random)
-
-    return run_time
-
-
-def _start(name: str, by_limits: dict[str, float], drawn: Sequence[dict[str, float]]) -> Start:
-    known = [starts[name] for starts in drawn if np.isfinite(starts.get(name, np.inf))]
-    limit = by_limits.get(name, np.inf)
+def _start(name: str, by_limits: dict[str, float], *drawn: dict[str, float]) -> Start:
+    known = [starts[name] for starts in drawn if name in starts]
     early, median, late = np.quantile(known, (TAIL, 0.5, 1 - TAIL)).tolist() if known else (None,) * 3
-    return Start(by_limits=limit if np.isfinite(limit) else None, median=median, early=early, late=late)
+    return Start(by_limits=by_limits.get(name), median=median, early=early, late=late)
 
 
 def _expected(job: LiveJob, start: Start) -> Expected:
@@ -270,7 +236,7 @@ def _expected(job: LiveJob, start: Start) -> Expected:
 
 
 class Question(Struct, frozen=True):
-    """What is asked, in the order of the command's options."""
+    """What is asked: the options of the command."""
 
     conf: Path
     listing: Path
@@ -335,24 +301,28 @@ def write_forecast_page(path: str | Path, found: Forecast) -> None:
         ]
     )
     header = f'<h1>{html.escape(title)}</h1>\n<p class="note">{note}</p>\n<div id="tiles">{shown}</div>'
-    heads = forecast_heads(found)
+
+    def section(title: str, note: str, jobs: dict[str, Expected]) -> str:
+        rows = [[*map(html.escape, (name, *forecast_cells(job, found)))] for name, job in jobs.items()]
+        return pages.section(title, note, pages.table("", forecast_heads(found), rows), layout="wide")
+
     sections = []
     if found.instead is not None:
-        before = next(job for job in found.jobs if job.id == found.instead.id)
-        rows = [["as it is", *_escaped(before, found)], ["instead", *_escaped(found.instead, found)]]
-        sections.append(
-            pages.section(
-                f"Job {html.escape(found.instead.id)}", "", pages.table("", heads, rows), layout="wide"
-            )
-        )
-    rows = [[html.escape(job.id), *_escaped(job, found)] for job in found.jobs]
+        sections.append(section(f"Job {html.escape(found.instead.id)}", "", as_it_is_and_instead(found)))
+    figure = pages.figure("Waiting jobs that have started", "starts")
     sections += [
-        pages.section("Starts", "", pages.figure("Waiting jobs that have started", "starts"), layout="wide"),
-        pages.section(
-            "Jobs", "Those that start first come first.", pages.table("", heads, rows), layout="wide"
-        ),
+        pages.section("Starts", "", figure, layout="wide"),
+        section("Jobs", "Those that start first come first.", {job.id: job for job in found.jobs}),
     ]
     pages.write_figures_page(path, title, header, "".join(sections), {"starts": _starts(found)})
+
+
+def as_it_is_and_instead(found: Forecast) -> dict[str, Expected]:
+    """The job that was asked about; nothing if none was."""
+    if found.instead is None:
+        return {}
+    as_it_is = next(job for job in found.jobs if job.id == found.instead.id)
+    return {"as it is": as_it_is, "instead": found.instead}
 
 
 def forecast_heads(found: Forecast) -> list[str]:
@@ -375,10 +345,6 @@ def forecast_cells(job: Expected, found: Forecast) -> list[str]:
         _in(start.by_limits),
         *likely,
     ]
-
-
-def _escaped(job: Expected, found: Forecast) -> list[str]:
-    return [html.escape(cell) for cell in forecast_cells(job, found)]
 
 
 def _in(seconds: float | None) -> str:

@@ -55,6 +55,7 @@ ENDING = "COMPLETING"
 #: Why a job waits that will never start.
 NEVER = "DependencyNeverSatisfied"
 _GRES = "gres/"
+_NOT_FURTHER = ("cpu", "mem", "node", "billing")
 
 
 class LiveJob(Submission, kw_only=True):
@@ -112,18 +113,17 @@ def resources_asked(per: Mapping[str, str], total: str, nodes: int, tasks: int, 
     They are told ``per`` each of these, or else in all. A running job is taken to have as many on each of its
     nodes.
     """
-    by = {unit: _further(gres(text)) for unit, text in per.items()}
-    every = [
-        by["node"],
-        {name: -(-amount // nodes) for name, amount in by["job"].items()},
-        {name: -(-amount * tasks // nodes) for name, amount in by["task"].items()},
-    ]
-    if not any(every):
+    by = {
+        unit: {name: amount for name, amount in gres(text).items() if name not in _NOT_FURTHER}
+        for unit, text in per.items()
+    }
+    if not any(by.values()):
         by["job"] = _total(total)
-        every[1] = {name: -(-amount // nodes) for name, amount in by["job"].items()}
-    if runs:
-        return {"resources_per_node": every[0] | every[1] | every[2]}
-    return {f"resources_per_{unit}": amounts for unit, amounts in by.items()}
+    if not runs:
+        return {f"resources_per_{unit}": amounts for unit, amounts in by.items()}
+    of_job = {name: -(-amount // nodes) for name, amount in by["job"].items()}
+    of_tasks = {name: -(-amount * tasks // nodes) for name, amount in by["task"].items()}
+    return {"resources_per_node": by["node"] | of_job | of_tasks}
 
 
 def _total(text: str) -> dict[str, int]:
@@ -140,15 +140,11 @@ def _total(text: str) -> dict[str, int]:
     return amounts
 
 
-def _further(amounts: Mapping[str, int]) -> dict[str, int]:
-    return {name: amount for name, amount in amounts.items() if name not in ("cpu", "mem", "node", "billing")}
-
-
 def completed(live: Live, path: Path, cluster: Cluster, findings: Findings) -> list[LiveJob]:
     """All jobs of a listing, with what it does not tell of them."""
     jobs = live.jobs
     if live.columns is not None:
-        jobs = _of_table(live, live.columns, path, cluster, findings)
+        jobs = _of_table(jobs, live.columns, path, cluster, findings)
     return [with_limit(job, cluster.configuration) for job in jobs]
 
 
@@ -161,11 +157,11 @@ def with_limit(job: LiveJob, configuration: Configuration) -> LiveJob:
 
 
 def _of_table(
-    live: Live, columns: frozenset[str], path: Path, cluster: Cluster, findings: Findings
+    jobs: list[LiveJob], columns: frozenset[str], path: Path, cluster: Cluster, findings: Findings
 ) -> list[LiveJob]:
     configuration = cluster.configuration
     names = [partition.name for partition in configuration.partitions]
-    jobs = [replace(job, partitions=_whole_names(job.partitions, names)) for job in live.jobs]
+    jobs = [replace(job, partitions=_whole_names(job.partitions, names)) for job in jobs]
 
     def says_none(what: str, assumed: str, *told_by: str) -> bool:
         is_missing = columns.isdisjoint(told_by)
@@ -174,7 +170,9 @@ def _of_table(
         return is_missing
 
     if says_none("processors", "jobs that wait are taken to need whole nodes", "CPUS", "TRES_ALLOC"):
-        jobs = _with_whole_nodes(jobs)
+        on_node = Counter(node for job in jobs if job.runs for node in job.node_names)
+        alone = [not job.runs or all(on_node[node] == 1 for node in job.node_names) for job in jobs]
+        jobs = [replace(job, exclusive=is_alone) for job, is_alone in zip(jobs, alone, strict=True)]
     elif says_none("tasks", "each is taken to have one processor, on as many nodes as told", "TASKS"):
         jobs = [job if job.runs else replace(job, nodes=(job.nodes[0],) * 2) for job in jobs]
     if not any(job.runs for job in jobs):
@@ -188,7 +186,13 @@ def _of_table(
     if configuration.selection.memory and says_none("memory", "it is not counted", "TRES_ALLOC"):
         jobs = [replace(job, memory_per_node=1) for job in jobs]
     if says_none("time limits", "those of partitions count", "TIME_LIMIT", "TIME_LEFT"):
-        _check_limits(jobs, configuration, findings)
+        for job in [job for job in jobs if with_limit(job, configuration).time == inf][:1]:
+            partition = shown_name(",".join(job.partitions))
+            findings.mistake(
+                job.where,
+                f"job {shown_name(job.id)}: neither the table nor partition {partition} has a time limit; "
+                "give what squeue -l prints",
+            )
     return jobs
 
 
@@ -203,28 +207,6 @@ def _whole_names(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
         longer = [each for each in known if each.startswith(name)]
         found.append(longer[0] if name not in known and len(longer) == 1 else name)
     return tuple(found)
-
-
-def _with_whole_nodes(jobs: Sequence[LiveJob]) -> list[LiveJob]:
-    """Give jobs their nodes for themselves, unless they run on nodes of others."""
-    running = Counter(node for job in jobs if job.runs for node in job.node_names)
-    return [
-        replace(job, exclusive=not job.runs or all(running[node] == 1 for node in job.node_names))
-        for job in jobs
-    ]
-
-
-def _check_limits(jobs: Sequence[LiveJob], configuration: Configuration, findings: Findings) -> None:
-    """Without time limits of jobs, their partitions must have some."""
-    for job in jobs:
-        if with_limit(job, configuration).time == inf:
-            partition = shown_name(",".join(job.partitions))
-            findings.mistake(
-                job.where,
-                f"job {shown_name(job.id)}: neither the table nor partition {partition} has a time limit; "
-                "give what squeue -l prints",
-            )
-            return
 
 
 #: How long a job without a time limit is taken to run.
@@ -284,7 +266,9 @@ def workload_of(
         if job.runs:
             ran = 0.0 if job.started is None else max(now - job.started, 0.0)
             started[job.id] = ran
-            _check_nodes(job, nodes, findings)
+            if unknown := [name for name in job.node_names if name not in nodes]:
+                what = f"job {job.id} runs on {shown(unknown[0])}, which has no NodeName"
+                findings.left_out(job.where, what)
         left = max(round(run_time(job, ran) - ran), 1)
         alike = namesakes[job.user, job.fields.get("name", "")]
         others = [each for each in alike if each != job.name]
@@ -299,12 +283,6 @@ def workload_of(
     return Workload(WORKLOAD, made, profiles, sum(len(kind.names) * kind.cores for kind in machine))
 
 
-def _check_nodes(job: LiveJob, nodes: set[str], findings: Findings) -> None:
-    """Note a running job on nodes that are not there."""
-    if unknown := [name for name in job.node_names if name not in nodes]:
-        findings.left_out(job.where, f"job {job.id} runs on {shown(unknown[0])}, which has no NodeName")
-
-
 def limit_of(job: LiveJob) -> float:
     """The time limit of a job; one without a limit runs for very long."""
     return FOR_EVER if job.time is None or job.time == inf else job.time
@@ -312,20 +290,16 @@ def limit_of(job: LiveJob) -> float:
 
 def _from_now_on(job: LiveJob, now: float, ran: float, first: int) -> LiveJob:
     """What would have to be submitted now for the rest of a job that ran for a while already."""
-    fields, features, (least, most) = dict(job.fields), job.features, job.nodes
+    least, most = job.nodes
+    rest = replace(job, fields=dict(job.fields), time=max(limit_of(job) - ran, 60.0))
+    rest.nodes = least, most or (least if job.runs or least > 1 else None)
     if job.runs:
-        fields["priority"] = first
-        fields.pop("node_list", None)
-        features = "|".join(map(_feature, job.node_names))
+        rest.fields["priority"] = first
+        rest.fields.pop("node_list", None)
+        rest.features = "|".join(map(_feature, job.node_names))
     elif job.eligible is not None and job.eligible > now:
-        fields["begin"] = job.eligible - now
-    return replace(
-        job,
-        nodes=(least, most or (least if job.runs or least > 1 else None)),
-        time=max(limit_of(job) - ran, 60.0),
-        features=features,
-        fields=fields,
-    )
+        rest.fields["begin"] = job.eligible - now
+    return rest
 
 
 def _waits_for(dependency: str, jobs: set[str]) -> bool:

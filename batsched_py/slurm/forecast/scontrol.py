@@ -36,16 +36,13 @@ def read_scontrol(path: Path, text: str, zone: str, findings: Findings) -> Live:
     for where, fields in _records(path, text, findings):
         if "JobState" not in fields:
             findings.mistake(where, "tells no JobState, as in a file that is cut short")
-            continue
-        if check_state(fields["JobState"], where, findings) is None:
-            continue
-        job = printed_job(where, fields, zone, findings)
-        if job is None:
-            continue
-        jobs.append(job)
-        if fields["JobState"] == "RUNNING" and job.started is not None:
+        elif check_state(fields["JobState"], where, findings) is not None and (
+            job := printed_job(where, fields, zone, findings)
+        ):
+            jobs.append(job)
             ran = duration(fields.get("RunTime", ""))
-            now = max(now or 0.0, job.started + ran) if ran >= 0 else now
+            if fields["JobState"] == "RUNNING" and job.started is not None and ran >= 0:
+                now = max(now or 0.0, job.started + ran)
     return Live(jobs, now)
 
 
@@ -97,7 +94,9 @@ def job_of(where: str, fields: Mapping[str, str], started: float | None, eligibl
     per = {unit: fields.get(f"TresPer{unit.title()}", "") for unit in ("node", "job", "task")}
     per_node = fields.get("NtasksPerN:B:S:C", "0").partition(":")[0]
     limit = "0" if fields["JobState"] == ENDING else fields.get("TimeLimit", "UNLIMITED")
-    array = _array(fields)
+    array, at_once = fields.get("ArrayTaskId", ""), fields.get("ArrayTaskThrottle", "")
+    if array and at_once and "%" not in array:
+        array += f"%{at_once}"
     return LiveJob(
         id=_id(fields),
         name=fields.get("ArrayJobId", "") if array else _id(fields),
@@ -149,11 +148,6 @@ def _id(fields: Mapping[str, str]) -> str:
         return fields["JobId"]
     tasks = fields["ArrayTaskId"]
     return f"{fields['ArrayJobId']}_{tasks if tasks.isdigit() else f'[{tasks}]'}"
-
-
-def _array(fields: Mapping[str, str]) -> str:
-    tasks, limit = fields.get("ArrayTaskId", ""), fields.get("ArrayTaskThrottle", "")
-    return tasks if "%" in tasks or not (tasks and limit) else f"{tasks}%{limit}"
 
 
 def moment_of(fields: Mapping[str, str], name: str, zone: str) -> float | None:
@@ -240,10 +234,9 @@ def _as_printed(fields: Mapping[str, Any]) -> dict[str, str]:
 
 def _state(fields: Mapping[str, Any]) -> str:
     """The first word of the state."""
-    words = _words(fields.get("job_state"))
-    if not words:
-        raise ValueError("tells no job_state")
-    return words[0].upper()
+    for word in _words(fields.get("job_state")):
+        return word.upper()
+    raise ValueError("tells no job_state")
 
 
 def _words(value: Any) -> list[str]:
@@ -276,6 +269,4 @@ def _time_limit(fields: Mapping[str, Any]) -> str:
 
 def _text(fields: Mapping[str, Any], name: str) -> str:
     value = fields.get(name)
-    if not isinstance(value, str):
-        return ""
-    return "" if value in ("(null)", "N/A") else value
+    return value if isinstance(value, str) and value not in ("(null)", "N/A") else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import pairwise
@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.shown import shown, shown_name
-from batsched_py.slurm.forecast.live import NEVER, OVER, STATES, Live, LiveJob, check_state
+from batsched_py.slurm.forecast.live import NEVER, OVER, STATES, Live, check_state
 from batsched_py.slurm.forecast.scontrol import NOTHING, moment_of, printed_job, read_scontrol, read_squeue
 from batsched_py.slurm.reading import Findings, read_text
 from batsched_py.slurm.reading import number as number_of
@@ -124,6 +124,9 @@ _HELD = ("JobHeld", "JobHold", "launch failed requeued held", "BadConstraints")
 #: What is printed in place of a time.
 _NO_TIME = ("NOT_SET", "INVALID")
 
+#: Reasons of which another field tells more.
+_TOLD_BY = {"Dependency": "Dependency", "BeginTime": "EligibleTime"}
+
 _ARRAY = re.compile(r"([0-9]+)_(?:\[([0-9,:%-]+)\]|([0-9]+))")
 _THOUSANDS = re.compile(r"([0-9]{1,9})([KM])")
 _WHOLE = 0xFFFFFFFF
@@ -154,21 +157,16 @@ def read_table(path: Path, lines: Sequence[str], zone: str, moment: float | None
             findings.left_out(str(path), what)
     now = _printed(lines[0], rows.values(), zone)
     now = moment if now is None else now
-    return Live(list(_jobs(rows, now, zone, findings)), now, frozenset(columns))
-
-
-def _jobs(
-    rows: Mapping[str, dict[str, str]], now: float | None, zone: str, findings: Findings
-) -> Iterator[LiveJob]:
-    """The jobs of rows; without priorities, those that come first have the highest."""
+    jobs = []
     for place, (where, fields) in enumerate(rows.items()):
-        fields.setdefault("Priority", str(len(rows) - place))
+        fields.setdefault("Priority", str(len(rows) - place))  # those that come first have the highest
         job = printed_job(where, fields, zone, findings)
         if job is not None:
             ran = _seconds(fields, "RunTime")
             if job.runs and job.started is None and now is not None and ran is not None:
                 job.started = now - ran
-            yield job
+            jobs.append(job)
+    return Live(jobs, now, frozenset(columns))
 
 
 def is_header(line: str) -> bool:
@@ -178,9 +176,7 @@ def is_header(line: str) -> bool:
 
 def _column(word: str) -> str:
     """The column that a word of the header means, which may be cut; nothing if it is none that counts."""
-    if word in _FIELDS:
-        return word
-    known = [name for name in _FIELDS if word and name.startswith(word)]
+    known = [word] if word in _FIELDS else [name for name in _FIELDS if word and name.startswith(word)]
     return known[0] if len(known) == 1 else ""
 
 
@@ -264,29 +260,21 @@ def _take_priority(fields: dict[str, str]) -> None:
         fields.setdefault("EligibleTime", fields["StartTime"])
     if "." in fields.get("Priority", ""):
         fields["Priority"] = str(round(number_of(fields["Priority"]) * _WHOLE))
-    if (
-        reason.startswith(_HELD)
-        or fields["JobState"].endswith("_HOLD")
-        or _is_unclear(fields, "Dependency")
-        or _is_unclear(fields, "BeginTime")
-    ):
+    is_held = reason.startswith(_HELD) or fields["JobState"].endswith("_HOLD")
+    if is_held or any(_is_unclear(fields, each) for each in _TOLD_BY):
         fields["Priority"] = "0"
 
 
 def _is_unclear(fields: Mapping[str, str], reason: str) -> bool:
     """Whether a job waits for this reason, and more is not told."""
-    more = {"Dependency": "Dependency", "BeginTime": "EligibleTime"}[reason]
-    return fields.get("Reason") == reason and more not in fields
+    return fields.get("Reason") == reason and _TOLD_BY[reason] not in fields
 
 
 def _put_limits_on_arrays(rows: Iterable[dict[str, str]]) -> None:
     """Tell the limit of an array, like ``%2``, of all its tasks; a table tells it of those that wait."""
     of_arrays = [fields for fields in rows if "ArrayTaskId" in fields]
-    limits = {
-        fields["ArrayJobId"]: limit
-        for fields in of_arrays
-        if (limit := fields["ArrayTaskId"].partition("%")[2])
-    }
+    told = [(fields["ArrayJobId"], fields["ArrayTaskId"].partition("%")[2]) for fields in of_arrays]
+    limits = {array: limit for array, limit in told if limit}
     for fields in of_arrays:
         if fields["ArrayJobId"] in limits:
             fields["ArrayTaskThrottle"] = limits[fields["ArrayJobId"]]
@@ -326,11 +314,6 @@ def read_live(path: Path, zone: str, findings: Findings, moment: float | None = 
         with findings.noting(job.where, f"job {shown_name(job.id)}: "):
             expand(job.fields.get("node_list", ""))
             expand(job.fields.get("exclude", ""))
-    live.jobs.sort(key=_number)
+    # jobs that came before have lower numbers
+    live.jobs.sort(key=lambda job: int(digits[0]) if (digits := _DIGITS.match(job.id)) else 0)
     return live
-
-
-def _number(job: LiveJob) -> int:
-    """The number of a job; jobs that came before have lower ones."""
-    digits = _DIGITS.match(job.id)
-    return int(digits[0]) if digits else 0

@@ -185,11 +185,9 @@ class Clock:
 
         From the given time on, a look at the whole queue may find what the last one did not.
         """
-        full = inf
-        if self._has_full and full_matters < inf:
-            full = self._next_full
-            if full < full_matters:
-                full = self._controller.look(self._controller.look_from(full_matters))
+        full = self._next_full if self._has_full and full_matters < inf else inf
+        if full < full_matters:
+            full = self._controller.look(self._controller.look_from(full_matters))
         return min(self._quick, full, self._next_cycle())
 
     def _next_cycle(self) -> float:
@@ -241,15 +239,13 @@ class Clock:
 
     def _pass_unseen_cycles(self, now: float) -> None:
         """Pass cycles after changes while no job waited, and after looks that have found nothing."""
-        interval = self._settings.bf_interval
         if self._has_jobs and self._first_change < inf:
             return
         while True:
             change = min(self._first_change, self._next_mark())
-            due = self._cycle_after(change) if change < inf else inf
-            if due >= now - MOMENT:
+            if change == inf or (due := self._cycle_after(change)) >= now - MOMENT:
                 return
-            self._last_cycle = due + self._period - interval
+            self._last_cycle = due + self._period - self._settings.bf_interval
             is_seen = int(max(change, self._last_change)) < int(due) and not self._keeps_nodes
             self._first_change = inf if is_seen else due
             self._keeps_nodes = False
@@ -290,20 +286,17 @@ class TimeLimits:
         record = running.waiting
         if record.fields.time_limit is not None or record.fields.time_min is not None:
             over = record.partition.settings.over_time_limit
-            self._end_at(running, running.end + (self._over if over is None else over))
+            self.end_at(running, running.end + (self._over if over is None else over))
 
-    def shortened(self, running: RunningRecord) -> None:
-        """A job has to end earlier, because it makes way for another."""
-        self._end_at(running, running.end)
-
-    def _end_at(self, running: RunningRecord, end: float) -> None:
+    def end_at(self, running: RunningRecord, end: float) -> None:
+        """A job has to end at a time; one that makes way for another, earlier than by its time limit."""
         look = self._controller.look(self._controller.look_from(end))
         heappush(self._due, (look, running.waiting.number, running))
 
     @property
     def next_time(self) -> float:
         """When a job may have to be killed next."""
-        return self._due[0][0] if self._due else float("inf")
+        return self._due[0][0] if self._due else inf
 
     def exhausted(self, now: float) -> list[RunningRecord]:
         """The jobs that a look finds, if there is one now; some may have ended by themselves."""

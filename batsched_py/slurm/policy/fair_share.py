@@ -103,8 +103,6 @@ class FairShare:
         """The association of a job."""
         return self._users.get((account, user, partition)) or self._users.get((account, user, ""))
 
-    # --- usage -----------------------------------------------------------------------------------
-
     def pass_time(self, seconds: float) -> None:
         """Let usage decay."""
         factor = self.decay**seconds
@@ -116,8 +114,6 @@ class FairShare:
         usage = seconds * self.decay**seconds * billed
         for each in branch.upwards():
             each.usage += usage
-
-    # --- factors ---------------------------------------------------------------------------------
 
     def _share(self, branch: Branch) -> float:
         if self._settings.fair_tree:
@@ -140,9 +136,7 @@ class FairShare:
         for branch in self._all():
             branch.usage_part = min(branch.usage / total, 1.0) if total else 0.0
         if self._settings.fair_tree:
-            nb_users = len(self._users)
-            if nb_users:
-                _Ranking(nb_users).rank(self.root.children, False)
+            _Ranking(len(self._users)).rank(self.root.children, False)
             return
         for branch in self._all():
             branch.effective = self._effective(branch)
@@ -191,9 +185,8 @@ class _Ranking:
         for branch in siblings:
             _set_level(branch)
         before: float | None = None
-        ordered = sorted(siblings, key=lambda branch: (-branch.level_fs, not branch.is_user))
-        for place, branch in enumerate(ordered):
-            tied = is_tied if place == 0 and is_tied else before == branch.level_fs
+        for branch in sorted(siblings, key=lambda branch: (-branch.level_fs, not branch.is_user)):
+            tied = is_tied if before is None else before == branch.level_fs
             if branch.is_user:
                 if not tied:
                     self._rank = self._next

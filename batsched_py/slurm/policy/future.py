@@ -8,6 +8,7 @@ with each try. So the start that is found may be later than need be; that is a p
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from batsched_py.slurm.policy.job import Asked, RunningRecord
 from batsched_py.slurm.policy.nodes import Share, Usage, places
@@ -17,37 +18,33 @@ FIRST_WINDOW = 30
 """Seconds within which running jobs are taken to end together, at first."""
 
 
+@dataclass(eq=False)
 class Future:
     """The running jobs in the order of their ends, and what is free after each.
 
     Answers are kept until a job starts or ends: many jobs ask for the same.
     """
 
-    def __init__(
-        self,
-        usage: Usage,
-        running: Sequence[RunningRecord],
-        selector: Selector,
-        window_step: int = 0,
-        is_linear: bool = False,
-        kill_wait: int = 0,
-        origin: int = 0,
-    ) -> None:
-        self._usage = usage.copy()
-        self._running = list(running)
-        self._selector = selector
-        self._window_step = window_step
-        self._is_linear = is_linear
-        self._kill_wait = kill_wait
-        """How long a job may last that is beyond its time limit."""
-        self._origin = origin
+    _usage: Usage
+    _running: list[RunningRecord]
+    _selector: Selector
+    _window_step: int = 0
+    _is_linear: bool = False
+    _kill_wait: int = 0
+    """How long a job may last that is beyond its time limit."""
+    _origin: int = 0
+
+    def __post_init__(self) -> None:
+        self._usage, self._running = self._usage.copy(), list(self._running)
         self._changed()
 
     def _changed(self) -> None:
         """Forget all answers."""
         self._idle = self._idle_after()
         self._now: dict[tuple[int, int], Share | None] = {}
+        """What jobs would get of some nodes now."""
         self._later: dict[tuple[int, int], tuple[RunningRecord, Share] | None] = {}
+        """After which running job they could start there, and what they would get then."""
 
     def started(self, place: int, running: RunningRecord) -> None:
         """A job runs from now on, with this place among the running jobs."""
@@ -83,30 +80,23 @@ class Future:
         """When a job could start on some of these nodes if nobody else waited, and its share of them."""
         if nodes.bit_count() < asked.least_nodes:
             return None
-        share = self._at_once(asked, nodes)
+        key = asked.number, nodes
+        if key not in self._now:
+            self._now[key] = self._selector.select(asked, nodes, self._usage)
+        share = self._now[key]
         if share is not None:
             return now, share
-        found = None if only_now else self._after(asked, nodes)
+        if only_now:
+            return None
+        if key not in self._later:
+            search = self._whole if asked.exclusive else self._shared
+            has_enough = (nodes & asked.nodes).bit_count() >= asked.least_nodes
+            self._later[key] = search(asked, nodes) if has_enough else None
+        found = self._later[key]
         if found is None:
             return None
         last, share = found
         return last.end if last.end > now else max(last.end + self._kill_wait, now + 1), share
-
-    def _at_once(self, asked: Asked, nodes: int) -> Share | None:
-        """What a job would get of these nodes now."""
-        key = asked.number, nodes
-        if key not in self._now:
-            self._now[key] = self._selector.select(asked, nodes, self._usage)
-        return self._now[key]
-
-    def _after(self, asked: Asked, nodes: int) -> tuple[RunningRecord, Share] | None:
-        """After which running job a job could start, and what it would get of these nodes."""
-        key = asked.number, nodes
-        if key not in self._later:
-            search = self._whole if asked.exclusive else self._shared
-            usable = nodes & asked.nodes
-            self._later[key] = None if usable.bit_count() < asked.least_nodes else search(asked, nodes)
-        return self._later[key]
 
     def _tries(self, nodes: int) -> Iterator[tuple[int, RunningRecord]]:
         if self._is_linear:
@@ -115,10 +105,10 @@ class Future:
 
     def _whole(self, asked: Asked, nodes: int) -> tuple[RunningRecord, Share] | None:
         """For a job that shares its nodes with nobody."""
-        usable, idle = nodes & asked.nodes, self._idle
         for place, last in self._tries(nodes):
-            if (idle[place] & usable).bit_count() >= asked.least_nodes:
-                share = self._selector.whole(asked, idle[place] & usable)
+            idle = self._idle[place] & nodes & asked.nodes
+            if idle.bit_count() >= asked.least_nodes:
+                share = self._selector.whole(asked, idle)
                 if share is not None:
                     return last, share
         return None
@@ -166,26 +156,17 @@ def in_windows(
     With a ``step``, windows grow by it instead of doubling. They begin at multiples of the first window since
     an ``origin`` before time 0.
     """
-    window, base, place, count = FIRST_WINDOW, 0, 0, len(running)
-    while place < count:
-        last = None
-        following = None
-        while place < count:
-            ending = running[place]
-            place += 1
-            if not ending.share.nodes & nodes:
-                continue
-            if not base:
-                base = ending.end + window - (ending.end + origin) % window
+    window, base, last, count = FIRST_WINDOW, 0, None, len(running)
+    for place, ending in enumerate(running, start=1):
+        if ending.share.nodes & nodes:
+            base = base or ending.end + window - (ending.end + origin) % window
             last = ending
-            if place == count:
-                break
-            if running[place].end > base + window:
-                following = running[place]
-                break
-        if last is None:
-            return
-        window = window + step if step else window * 2
-        while following is not None and following.end > base + window:
-            window = window + step if step else window * 2
-        yield place, last
+            following = running[place].end if place < count else 0
+            if place == count or following > base + window:
+                window = window + step if step else window * 2
+                while following > base + window:
+                    window = window + step if step else window * 2
+                yield place, last
+                last = None
+    if last is not None:
+        yield count, last

@@ -8,9 +8,10 @@ and its array in ``array``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from math import ceil, inf
 from operator import attrgetter
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -194,40 +195,25 @@ class Asked(Struct, frozen=True, gc=False):
         return (tasks * -(-self.cpus_per_task // of_core) + -(-left // of_core)) * threads
 
 
-class _Memory(NamedTuple):
-    """What a job asks for, in KiB."""
+def _memory(request: Request, fields: JobFields, rules: PartitionRules) -> tuple[int, int, int, int]:
+    """The memory of a request by processor and by node, or what the partition gives a job that does not say.
 
-    per_cpu: int
-    per_node: int
-    cpus_of_each: int
-    """So many processors for each that it runs on, because no processor may have all that memory."""
-    least_cpus: int
-    """It has so many processors of each node at least, for the same reason."""
-
-
-def _memory(request: Request, fields: JobFields, rules: PartitionRules) -> _Memory:
-    """The memory of a request, or what the partition gives a job that does not say."""
+    It is in KiB. No processor may have all that memory if there is a limit. So there are so many processors
+    for each that the job runs on, and it has so many of each node at least.
+    """
     of_cpu = -(-dict(request.per_task).get("memory", 0) // request.cores)
     of_node = dict(request.per_node).get("memory", 0)
     if not (of_cpu or of_node or fields.all_memory):
         of_cpu, of_node = rules.memory_per_cpu * KIBIBYTES, rules.memory_per_node * KIBIBYTES
     most = rules.most_memory_per_cpu * KIBIBYTES
     if not most:
-        return _Memory(of_cpu, of_node, 1, 0)
+        return of_cpu, of_node, 1, 0
     of_each = max(-(-of_cpu // most), 1)
-    return _Memory(-(-of_cpu // of_each), of_node, of_each, -(-of_node // most))
+    return -(-of_cpu // of_each), of_node, of_each, -(-of_node // most)
 
 
-class _Resources(NamedTuple):
-    """What a job asks for beside processors and memory, as :class:`Asked` has it."""
-
-    others: tuple[tuple[int, int, int], ...]
-    of_job: tuple[tuple[tuple[int, ...], int], ...]
-    gpus: tuple[tuple[int, int], ...]
-
-
-def _resources(request: Request, fields: JobFields, tasks: int, names: Sequence[str]) -> _Resources:
-    """The resources of a request that the machine has."""
+def _resources(request: Request, fields: JobFields, tasks: int, names: Sequence[str]) -> dict[str, Any]:
+    """The resources of a request beside processors and memory that the machine has."""
     per_node, per_task = dict(request.per_node), dict(request.per_task)
     others = (
         (column, per_node.get(name, 0), per_task.get(name, 0))
@@ -241,73 +227,56 @@ def _resources(request: Request, fields: JobFields, tasks: int, names: Sequence[
     )
     useful = fields.gpus | {name: count * tasks for name, count in per_task.items()} | per_node
     gpus = ((names.index(name), useful[name]) for name in _told_apart(useful) if name in names)
-    return _Resources(tuple(others), tuple(of_job), tuple(gpus))
-
-
-def _of_core(fields: JobFields, rules: PartitionRules, cores: int) -> dict[str, Any]:
-    """How a job with tasks of so many processors uses cores."""
-    own_cores = rules.one_task_per_core if fields.tasks_of_core is None else fields.tasks_of_core == 1
-    tasks_of_core = 1 if own_cores else fields.tasks_of_core or MOST
-    of_core = fields.cpus_of_core or MOST
-    return {
-        "own_cores": own_cores,
-        "cpus_of_core": min(of_core, tasks_of_core * cores),
-        "charged_of_core": of_core,
-    }
+    return {"others": tuple(others), "of_job": tuple(of_job), "gpus": tuple(gpus)}
 
 
 def asked_of(
     number: int, request: Request, fields: JobFields, nodes: int, rules: PartitionRules, required: int = 0
 ) -> Asked:
     """What a request means in a partition, of whose nodes some have what it names."""
-    memory = _memory(request, fields, rules)
+    memory_per_cpu, memory_per_node, cpus_of_each, least_for_memory = _memory(request, fields, rules)
     tasks = request.tasks // fields.cpus_per_task
-    cores = request.cores * fields.cpus_per_task * memory.cpus_of_each
+    cores = request.cores * fields.cpus_per_task * cpus_of_each
     exclusive = rules.whole_nodes or request.exclusive
-    others, of_job, gpus = _resources(request, fields, tasks, rules.names)
-    is_counted_by_tasks = bool(others or of_job)
+    more = _resources(request, fields, tasks, rules.names)
+    if exclusive:
+        more["gpus"] = tuple((column, MOST) for column, _ in more["gpus"])
+    is_counted_by_tasks = bool(more["others"] or more["of_job"])
     of_each = request.tasks_per_node if request.tasks_per_node <= request.tasks else 0
     least_of_node = cores * (of_each or (tasks if request.most_nodes == 1 else 1))
     least = max(request.least_nodes, -(-tasks // request.tasks_per_node))
-    is_any = request.most_nodes == MOST or of_job or any(per_task for _, _, per_task in others)
+    by_task = more["of_job"] or any(per_task for _, _, per_task in more["others"])
     least_cpus = tasks * cores if fields.least_cpus is None else fields.least_cpus
+    own_cores = rules.one_task_per_core if fields.tasks_of_core is None else fields.tasks_of_core == 1
+    tasks_of_core, of_core = 1 if own_cores else fields.tasks_of_core or MOST, fields.cpus_of_core or MOST
     asked = Asked(
         number=number,
         tasks=tasks,
         cpus_per_task=cores,
-        unit=cores if fields.cpus_per_task == 1 or memory.per_cpu or is_counted_by_tasks else 1,
-        cpus=max(least_cpus, least * memory.least_cpus),
+        unit=cores if fields.cpus_per_task == 1 or memory_per_cpu or is_counted_by_tasks else 1,
+        cpus=max(least_cpus, least * least_for_memory),
         least_nodes=least,
-        wanted_nodes=least if is_any else max(request.most_nodes, least),
+        wanted_nodes=least if request.most_nodes == MOST or by_task else max(request.most_nodes, least),
         most_nodes=request.most_nodes,
         nodes=nodes if all(name in rules.names for name in fields.gpus) else 0,
         partition=rules.nodes,
         required=required,
         exclusive=exclusive,
-        memory_per_cpu=memory.per_cpu,
-        memory_per_node=memory.per_node,
-        others=others,
+        memory_per_cpu=memory_per_cpu,
+        memory_per_node=memory_per_node,
         licences=request.licences,
         tasks_per_node=of_each,
-        least_cpus_of_node=max(least_of_node, memory.least_cpus),
-        cpus_of_node=max(cores * (of_each if of_each and tasks > 1 else 1), memory.least_cpus),
-        cpus_of_each=memory.cpus_of_each,
+        least_cpus_of_node=max(least_of_node, least_for_memory),
+        cpus_of_node=max(cores * (of_each if of_each and tasks > 1 else 1), least_for_memory),
+        cpus_of_each=cpus_of_each,
         least_loaded=rules.least_loaded,
         contiguous=fields.contiguous,
-        of_job=of_job,
-        gpus=tuple((column, MOST) for column, _ in gpus) if exclusive else gpus,
-        **_of_core(fields, rules, cores),
+        own_cores=own_cores,
+        cpus_of_core=min(of_core, tasks_of_core * cores),
+        charged_of_core=of_core,
+        **more,
     )
     return _placed(asked, rules, request.tasks_per_node)
-
-
-def _most_cpus_of_node(asked: Asked, rules: PartitionRules) -> int:
-    """It may not have more of a node than the partition allows, or than counts if tasks are counted."""
-    is_counted_by_tasks = asked.others or asked.of_job
-    is_spread = asked.least_nodes == asked.most_nodes == asked.tasks
-    is_fixed = asked.tasks_per_node or asked.most_nodes == 1 or is_spread or asked.tasks == 1
-    most = asked.least_cpus_of_node if is_counted_by_tasks and is_fixed else MOST
-    return min(rules.most_cpus_of_node or MOST, most) % MOST
 
 
 def _placed(asked: Asked, rules: PartitionRules, most_tasks: int) -> Asked:
@@ -333,12 +302,13 @@ def _placed(asked: Asked, rules: PartitionRules, most_tasks: int) -> Asked:
                 if each:
                     most = min(most, (node.others[column] - of_all) // each)
             capacities[place] = max(most, 1)
-    return replace(
-        asked,
-        nodes=usable,
-        capacities=tuple(capacities),
-        most_cpus_of_node=_most_cpus_of_node(asked, rules),
-    )
+    is_counted_by_tasks = asked.others or asked.of_job
+    is_spread = asked.least_nodes == asked.most_nodes == asked.tasks
+    is_fixed = asked.tasks_per_node or asked.most_nodes == 1 or is_spread or asked.tasks == 1
+    # it may not have more of a node than the partition allows, or than counts if tasks are counted
+    most_cpus = asked.least_cpus_of_node if is_counted_by_tasks and is_fixed else MOST
+    most_cpus = min(rules.most_cpus_of_node or MOST, most_cpus) % MOST
+    return replace(asked, nodes=usable, capacities=tuple(capacities), most_cpus_of_node=most_cpus)
 
 
 def _told_apart(names: Iterable[str]) -> list[str]:
@@ -364,64 +334,55 @@ rank_of = attrgetter("rank")
 """That of a record."""
 
 
-class PartitionRecord:
+class PartitionRecord(Struct, frozen=True):
     """A partition with its nodes."""
 
-    __slots__ = ("bit", "name", "nodes", "number", "settings")
-
-    def __init__(self, settings: Partition, nodes: int, number: int) -> None:
-        self.name = settings.name
-        self.settings = settings
-        self.nodes = nodes
-        self.number = number
-        self.bit = 1 << number
-        """Itself in a set of partitions."""
+    settings: Partition
+    nodes: int
+    number: int
+    name: str
+    bit: int
+    """Itself in a set of partitions."""
 
 
+@dataclass(slots=True, eq=False)
 class WaitingRecord:
     """A job that waits, in one of its partitions."""
 
-    __slots__ = (
-        "array", "asked", "cpus", "eligible", "fields", "job", "latest_start", "least_limit", "limit",
-        "nb_partitions", "number", "partition", "parts", "priority", "rank", "submitted",
-    )  # fmt: skip
+    job: Job
+    number: int
+    """Its place in the order of submission."""
+    fields: JobFields
+    partition: PartitionRecord
+    asked: Asked
+    limit: int
+    """Its time limit in minutes."""
+    least_limit: int
+    """By ``--time-min``: with so many minutes the backfill loop plans it, and starts it."""
+    eligible: float
+    """Since when it may start, as far as that depends on its submitter."""
+    cpus: int = 0
+    """What it asks for, or what it would get by the last plan: that counts as its size."""
+    array: str = ""
+    """The array that it is a task of, if any."""
+    nb_partitions: int = 1
+    """In how many partitions it waits."""
+    reserves: bool = True
+    """Whether nodes may be kept for it; not with the flag ``NoReserve`` of its QOS."""
+    submitted: int = 0
+    latest_start: float = inf
+    """After this second it is given up, because it could not end before its deadline."""
+    parts: tuple[int, tuple[float, ...]] = (-1, ())
+    """The parts of its priority but for its age, and for how many processors they were computed."""
+    priority: int = 0
+    rank: Rank = (0, 0, 0.0, 0)
 
-    def __init__(
-        self,
-        job: Job,
-        number: int,
-        fields: JobFields,
-        partition: PartitionRecord,
-        asked: Asked,
-        limit: int,
-        least_limit: int,
-    ) -> None:
-        self.job = job
-        self.number = number
-        """Its place in the order of submission."""
-        self.fields = fields
-        array = array_of(job)
+    def __post_init__(self) -> None:
+        array, submission_time, deadline = array_of(self.job), self.job.submission_time, self.fields.deadline
         self.array = "" if array is None else array.name
-        """The array that it is a task of, if any."""
-        self.partition = partition
-        self.asked = asked
-        self.cpus = asked.cpus
-        """What it asks for, or what it would get by the last plan: that counts as its size."""
-        self.limit = limit
-        """Its time limit in minutes."""
-        self.least_limit = least_limit
-        """By ``--time-min``: with so many minutes the backfill loop plans it, and starts it."""
-        self.nb_partitions = 1
-        """In how many partitions it waits."""
-        self.submitted = int(job.submission_time)
-        self.eligible: float = self.submitted
-        """Since when it may start, as far as that depends on its submitter."""
-        self.latest_start = inf
-        """After this second it is given up, because it could not end before its deadline."""
-        if fields.deadline is not None:
-            self.latest_start = int(round(job.submission_time + fields.deadline, 3)) - least_limit * 60
-        self.parts: tuple[int, tuple[float, ...]] = (-1, ())
-        """The parts of its priority but for its age, and for how many processors they were computed."""
+        self.cpus, self.submitted = self.asked.cpus, int(submission_time)
+        if deadline is not None:
+            self.latest_start = int(round(submission_time + deadline, 3)) - self.least_limit * 60
         self.give_priority(0)
 
     @property
@@ -439,7 +400,7 @@ class WaitingRecord:
         """Let it have this priority in its partition."""
         self.priority = priority
         tier = self.partition.settings.priority_tier
-        self.rank: Rank = (-tier, -priority, self.job.submission_time, self.number)
+        self.rank = (-tier, -priority, self.job.submission_time, self.number)
 
     def go_back(self, before: WaitingRecord, eligible: float) -> None:
         """Be in the queue again as before, with the same place and priority, but wait until a time."""
@@ -447,16 +408,14 @@ class WaitingRecord:
         self.give_priority(before.priority)
 
 
+@dataclass(slots=True, eq=False)
 class RunningRecord:
     """A job that runs."""
 
-    __slots__ = ("end", "share", "start", "taken", "waiting")
-
-    def __init__(self, waiting: WaitingRecord, share: Share, start: int) -> None:
-        self.waiting = waiting
-        self.share = share
-        self.start = start
-        self.end = start + waiting.limit * 60
-        """When its time limit is over."""
-        self.taken: dict[int, int] = {}
-        """Its processors on each of its nodes, as bits."""
+    waiting: WaitingRecord
+    share: Share
+    start: int
+    end: int
+    """When its time limit is over."""
+    taken: dict[int, int] = field(default_factory=dict)
+    """Its processors on each of its nodes, as bits."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from msgspec.structs import replace
 
 from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord
-from batsched_py.slurm.policy.nodes import KIBIBYTES, Machine, Share
+from batsched_py.slurm.policy.nodes import KIBIBYTES, Machine, Share, places
 from batsched_py.slurm.policy.settings import Association, Configuration, Qos
 from batsched_py.slurm.policy.settings import Limits as LimitSettings
 
@@ -38,16 +37,15 @@ class Accounts:
         """Whether associations have a QOS for jobs that do not say."""
         self._default_account = cache(self._default_account_of)
         self._associations = cache(self._find_associations)
+        self._least_cpus = cache(self._least_cpus_of)
 
     def account_of(self, record: WaitingRecord) -> str:
         """The account of a job; that of its user if it does not say."""
         return record.fields.account or self._default_account(record.job.user or "")
 
     def _default_account_of(self, user: str) -> str:
-        of_user = self._users.get(user, ())
-        return next((each.account for each in of_user if each.default_account), "") or next(
-            (each.account for each in of_user), ""
-        )
+        of_user = sorted(self._users.get(user, ()), key=lambda each: not each.default_account)
+        return of_user[0].account if of_user else ""
 
     def associations_of(self, record: WaitingRecord) -> Sequence[Association]:
         """The association of a job and the accounts above it, from below."""
@@ -85,12 +83,31 @@ class Accounts:
             for column, _, amount in share.others:
                 name = self._others[column]
                 found[name] = found.get(name, 0.0) + amount
-        weights = record.partition.settings.tres_billing_weights
-        if weights:
+        return self._with_billing(record, found)
+
+    def least_tres(self, record: WaitingRecord) -> dict[str, float]:
+        """What a job that waits would have of each resource, at least, wherever it starts."""
+        asked, nodes = record.asked, record.asked.least_nodes
+        cpus = max(record.cpus, asked.cpus)
+        if asked.exclusive:
+            cpus = max(cpus, nodes * self._least_cpus(asked.nodes))
+        memory = nodes * asked.memory_per_node + cpus * asked.memory_per_cpu
+        found = {"cpu": float(cpus), "mem": memory / KIBIBYTES, "node": float(nodes)}
+        for column, of_node, of_task in asked.others:
+            found[self._others[column]] = float(nodes * of_node + asked.tasks * of_task)
+        for columns, amount in asked.of_job:
+            for column in columns:
+                found[self._others[column]] = found.get(self._others[column], 0.0) + amount
+        return self._with_billing(record, found)
+
+    def _least_cpus_of(self, nodes: int) -> int:
+        return min((self._machine.nodes[place].cpus for place in places(nodes)), default=0)
+
+    def _with_billing(self, record: WaitingRecord, found: dict[str, float]) -> dict[str, float]:
+        found["billing"] = found["cpu"]
+        if weights := record.partition.settings.tres_billing_weights:
             parts = [weight * found.get(name, 0.0) for name, weight in weights.items()]
             found["billing"] = float(int(max(parts) if self._max_tres else sum(parts)))
-        else:
-            found["billing"] = found["cpu"]
         return found
 
     def billed(self, running: RunningRecord) -> float:
@@ -123,41 +140,66 @@ class Limits:
 
     def forbid(self, record: WaitingRecord) -> bool:
         """Whether a job has to wait wherever it would run: for the numbers of jobs, or its time limit."""
-        return self.are_set and any(
-            (settings.max_wall is not None and record.limit * 60 > settings.max_wall)
-            or self._is_reached(key, settings.grp_jobs)
-            or self._is_reached(user, _get(settings, "max_jobs_per_user"))
-            or self._is_reached(account, _get(settings, "max_jobs_per_account"))
-            or self._is_reached(key, _get(settings, "max_jobs"))
-            for settings, key, user, account in self._holders(record)
-        )
+        return bool(self._count_exceeded(record))
+
+    def _count_exceeded(self, record: WaitingRecord) -> str:
+        for settings, key, user, account in self._holders(record):
+            if _is_too_long(record, settings):
+                return f"{_whose(key)}MaxWallDurationPerJobLimit"
+            for whose, limit, name in (
+                (key, "grp_jobs", "GrpJobsLimit"),
+                (user, "max_jobs_per_user", "MaxJobsPerUserLimit"),
+                (account, "max_jobs_per_account", "MaxJobsPerAccountLimit"),
+                (key, "max_jobs", "MaxJobsLimit"),
+            ):
+                most = getattr(settings, limit, None)
+                if most is not None and self._counts.get(whose, {}).get(JOBS, 0) >= most:
+                    return _whose(key) + name
+        return ""
+
+    def forbid_alone(self, record: WaitingRecord) -> bool:
+        """Whether a job would exceed a limit even if no other job ran."""
+        if self._accounts is None:
+            return False
+        is_too_long = any(_is_too_long(record, holder[0]) for holder in self._holders(record))
+        return is_too_long or bool(self._exceeded(record, self._accounts.least_tres(record), alone=True))
+
+    def why(self, record: WaitingRecord) -> str:
+        """The limit that a job would exceed now, as Slurm calls it; nothing if there is none."""
+        if self._accounts is None:
+            return ""
+        return self._count_exceeded(record) or self._exceeded(record, self._accounts.least_tres(record))
 
     def forbid_share(self, record: WaitingRecord, share: Share) -> bool:
         """Whether a job has to wait because of what it would have."""
-        if self._accounts is None:
+        return self._accounts is not None and bool(self._exceeded(record, self._accounts.tres(record, share)))
+
+    def forbid_wherever(self, record: WaitingRecord) -> bool:
+        """Whether a job has to wait because of what it would have at least, wherever it would run."""
+        if self._accounts is None or not any(_limits_tres(holder[0]) for holder in self._holders(record)):
             return False
-        tres = self._accounts.tres(record, share)
+        return bool(self._exceeded(record, self._accounts.least_tres(record)))
+
+    def _exceeded(self, record: WaitingRecord, tres: Mapping[str, float], alone: bool = False) -> str:
+        """The limit that a job which has this would exceed, beside others or alone; else nothing."""
         job_seconds = {name: amount * record.limit * 60 for name, amount in tres.items()}
         per_node = {name: amount / tres["node"] for name, amount in tres.items()}
-        return any(
-            _exceeds(tres, settings.max_tres_per_job)
-            or _exceeds(per_node, settings.max_tres_per_node)
-            or _exceeds(job_seconds, settings.max_tres_seconds_per_job)
-            or _exceeds(tres, settings.grp_tres, self._counts.get(key))
-            or _exceeds(tres, _get(settings, "max_tres_per_user"), self._counts.get(user))
-            or _exceeds(tres, _get(settings, "max_tres_per_account"), self._counts.get(account))
-            for settings, key, user, account in self._holders(record)
-        )
+        for settings, key, user, account in self._holders(record):
+            for limit, has, whose, form in (
+                ("max_tres_per_job", tres, None, "Max{}PerJob"),
+                ("max_tres_per_node", per_node, None, "Max{}PerNode"),
+                ("max_tres_seconds_per_job", job_seconds, None, "Max{}MinutesPerJob"),
+                ("grp_tres", tres, key, "Grp{}Limit"),
+                ("max_tres_per_user", tres, user, "Max{}PerUser"),
+                ("max_tres_per_account", tres, account, "Max{}PerAccount"),
+            ):
+                beside = self._counts.get(whose) if whose and not alone else None
+                if name := _exceeds(has, getattr(settings, limit, None), beside):
+                    return _whose(key) + form.format(_called(name))
+        return ""
 
-    def started(self, running: RunningRecord) -> None:
-        """A job counts from now on."""
-        self._change(running, 1)
-
-    def ended(self, running: RunningRecord) -> None:
-        """A job counts no longer."""
-        self._change(running, -1)
-
-    def _change(self, running: RunningRecord, sign: int) -> None:
+    def change(self, running: RunningRecord, sign: int) -> None:
+        """A job counts from now on, or no longer if the sign is -1."""
         if self._accounts is None:
             return
         tres = self._accounts.tres(running.waiting, running.share) | {JOBS: 1}
@@ -191,20 +233,46 @@ class Limits:
             key = ("association", association.account, association.user, association.partition)
             yield _without(association, set_by_qos), key, key, key
 
-    def _is_reached(self, key: Key, most: int | None) -> bool:
-        return most is not None and self._counts.get(key, {}).get(JOBS, 0) >= most
+
+#: Limits of what jobs have.
+_OF_TRES = (
+    "max_tres_per_job", "max_tres_per_node", "max_tres_seconds_per_job", "grp_tres", "max_tres_per_user",
+    "max_tres_per_account",
+)  # fmt: skip
+
+
+def _limits_tres(settings: LimitSettings) -> bool:
+    """Whether there is any limit of what jobs have."""
+    return any(getattr(settings, name, None) for name in _OF_TRES)
 
 
 def _exceeds(
     tres: Mapping[str, float], most: Mapping[str, float] | None, beside: Mapping[str, float] | None = None
-) -> bool:
-    """Whether this is more than a limit, beside what others have."""
+) -> str:
+    """Of which resource this is more than a limit, beside what others have; nothing if of none."""
     has = beside or {}
-    return any(has.get(name, 0.0) + tres.get(name, 0.0) > limit for name, limit in (most or {}).items())
+    for name, limit in (most or {}).items():
+        if has.get(name, 0.0) + tres.get(name, 0.0) > limit:
+            return name
+    return ""
 
 
-def _get(settings: LimitSettings, name: str) -> Any:
-    return getattr(settings, name, None)
+def _is_too_long(record: WaitingRecord, settings: LimitSettings) -> bool:
+    return settings.max_wall is not None and record.limit * 60 > settings.max_wall
+
+
+def _whose(key: Key) -> str:
+    """Whose limit it is, as the reasons of Slurm begin."""
+    return "QOS" if key[0] == "qos" else "Assoc"
+
+
+def _called(resource: str) -> str:
+    """A resource as the reasons of Slurm have it.
+
+    >>> _called("cpu"), _called("gres/gpu:a100")
+    ('Cpu', 'GRES')
+    """
+    return "GRES" if resource.startswith("gres/") else resource.capitalize()
 
 
 def _without(settings: LimitSettings, names: set[str]) -> LimitSettings:

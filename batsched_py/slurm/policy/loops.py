@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord, rank_of
 from batsched_py.slurm.policy.nodes import Share
@@ -109,13 +110,14 @@ def _try(
     if allowed is None:
         return False
     nodes &= allowed[0]
-    usage = state.usage
-    share = state.selector.select(record.asked, nodes & ~state.completing, usage)
+    share = state.selector.select(record.asked, nodes & ~state.completing, state.usage)
     if share is not None:
         if state.limits.forbid_share(record, share):
             return state.configuration.scheduling.assoc_limit_stop
         start(record, share)
         return None
+    if state.limits.forbid_wherever(record):  # a limit counts as the cause, even if nodes are busy as well
+        return state.configuration.scheduling.assoc_limit_stop
     if cancel is not None:
         make_way(state, record, nodes & ~state.completing, now, cancel)
     return _is_busy(state, record, nodes)
@@ -123,8 +125,7 @@ def _try(
 
 def make_way(state: State, record: WaitingRecord, nodes: int, now: int, cancel: Cancel) -> None:
     """Cancel the jobs that have to make way for a job on some nodes."""
-    candidates = state.preemptable(record, now)
-    if candidates:
+    if candidates := state.preemption.candidates(record, state.running, now):
         for running in state.preemption.victims(record, nodes, state.usage, candidates, now):
             cancel(running)
 
@@ -143,9 +144,8 @@ def _is_busy(state: State, record: WaitingRecord, nodes: int) -> bool:
 def _is_too_young(state: State, record: WaitingRecord, now: int) -> bool:
     """Whether nothing is kept for a job yet, so that it stops nobody."""
     settings = state.configuration.scheduling
-    return now - record.eligible < settings.bf_min_age_reserve or (
-        record.priority < settings.bf_min_prio_reserve
-    )
+    is_young = now - record.eligible < settings.bf_min_age_reserve
+    return is_young or record.priority < settings.bf_min_prio_reserve
 
 
 #: The settings by which jobs of a kind are counted.
@@ -158,29 +158,24 @@ _COUNTED = (
 Planned = Callable[[WaitingRecord, int, int], None]
 
 
+@dataclass(eq=False)
 class Backfill:
     """One cycle of the backfill loop."""
 
-    def __init__(
-        self,
-        state: State,
-        now: int,
-        start: Start,
-        planned: Planned | None = None,
-        cancel: Cancel | None = None,
-    ) -> None:
-        settings = state.configuration.scheduling
-        self._state = state
-        self._settings = settings
-        self._now = now
-        self._start = start
-        self._planned = planned
-        self._cancel = cancel
-        """Lets a running job make way, if jobs do that at all."""
+    _state: State
+    _now: int
+    _start: Start
+    _planned: Planned | None = None
+    _cancel: Cancel | None = None
+    """Lets a running job make way, if jobs do that at all."""
+
+    def __post_init__(self) -> None:
+        state = self._state
+        self._settings = settings = state.configuration.scheduling
         self._resolution = max(int(settings.bf_resolution), 1)
         self._plan = state.kernel.plan(
             state.machine,
-            now,
+            self._now,
             int(settings.bf_window),
             self._resolution,
             state.up,
@@ -190,12 +185,14 @@ class Backfill:
         self._counts_kinds = any(getattr(settings, name) for name in _COUNTED)
         self._has_reservations = bool(state.reservations)
         self._plans_all = not (
-            settings.bf_min_prio_reserve or settings.bf_min_age_reserve or settings.bf_job_part_count_reserve
+            settings.bf_min_prio_reserve
+            or settings.bf_min_age_reserve
+            or settings.bf_job_part_count_reserve
+            or any("no_reserve" in each.flags for each in state.configuration.qos)
         )
         """Whether each job may have a planned start."""
-        self._looks_at_each = bool(
-            self._has_reservations or not self._plans_all or planned is not None or cancel is not None
-        )
+        hears = self._planned is not None or self._cancel is not None
+        self._looks_at_each = self._has_reservations or not self._plans_all or hears
         """Whether more must be known of each job than what it asks for."""
         self._tested: Counter[tuple[str, ...]] = Counter()
         self._takes_all = False
@@ -248,7 +245,7 @@ class Backfill:
         for record in records:
             if not self._may_start(record):
                 continue
-            if skips and limits.forbid(record):
+            if skips and (limits.forbid(record) or limits.forbid_wherever(record)):
                 continue
             if record.asked.licences and not state.licences.suffice(record.asked):
                 continue
@@ -268,9 +265,8 @@ class Backfill:
             state.future, due, self._seen, self._now, state.completing
         )
         self._kept_nodes |= kept
-        if record is None:
+        if record is None or found is None:
             return False
-        assert found is not None
         start, share, *_ = found
         if start is not None and share is not None:
             if start <= self._now:
@@ -300,8 +296,8 @@ class Backfill:
                 self._is_over = False
             if self._is_over:
                 state.news = []
-                return True
-            self._go_through([record for record in state.waiting if record.rank >= first])
+            else:
+                self._go_through([record for record in state.waiting if record.rank >= first])
         return True
 
     @property
@@ -351,7 +347,8 @@ class Backfill:
             return False
         self._seen.append(record)
         now, state, length = self._now, self._state, record.least_limit * 60
-        gone = [] if self._cancel is None else state.preemptable(record, now)
+        preemption = state.preemption
+        gone = [] if self._cancel is None else preemption.candidates(record, state.running, now)
         start, share, cpus, _, make_way_on, _ = self._plan.find_start(
             state.future,
             state.future_without(gone) if gone else None,
@@ -360,12 +357,13 @@ class Backfill:
             now,
             not self._plans_all and self._gets_no_plan(record),
             state.completing,
-            self._allowed(record) if self._has_reservations else None,
+            self._allowed(record) if state.reservations.matter(record, now) else None,
         )
         if cpus:
             record.cpus = cpus
-        if make_way_on:
-            self._let_jobs_make_way(record, make_way_on)
+        if make_way_on and self._cancel is not None:
+            self._makes_way = True
+            make_way(state, record, make_way_on & ~state.completing, now, self._cancel)
         if start is None or share is None:
             return True
         if start <= now and not make_way_on:
@@ -387,12 +385,6 @@ class Backfill:
             return nodes, begin, end + 1 if end else 0
 
         return allowed
-
-    def _let_jobs_make_way(self, record: WaitingRecord, nodes: int) -> None:
-        """Cancel running jobs for one that will start on their nodes."""
-        assert self._cancel is not None
-        self._makes_way = True
-        make_way(self._state, record, nodes & ~self._state.completing, self._now, self._cancel)
 
     def _start_now(self, record: WaitingRecord, share: Share) -> None:
         """Start a job on nodes that nobody else needs in the meantime."""
@@ -425,10 +417,6 @@ class Backfill:
 
     def _gets_no_plan(self, record: WaitingRecord) -> bool:
         """Whether a job is only tried for a start now."""
-        settings = self._settings
-        if settings.bf_min_prio_reserve and record.priority < settings.bf_min_prio_reserve:
-            return True
-        if settings.bf_min_age_reserve and self._now - record.eligible < settings.bf_min_age_reserve:
-            return True
-        most = settings.bf_job_part_count_reserve
-        return bool(most) and self._nb_reserved[record.partition.name] >= most
+        most = self._settings.bf_job_part_count_reserve
+        are_enough = bool(most) and self._nb_reserved[record.partition.name] >= most
+        return are_enough or not record.reserves or _is_too_young(self._state, record, self._now)

@@ -12,6 +12,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from batsched_py.protocol.hosts import expand
+
 KIBIBYTES = 1024
 """Of a megabyte, which is the unit of memory in the configuration."""
 
@@ -66,6 +68,10 @@ class Machine:
     def named(self, names: Sequence[str]) -> int:
         """The set of nodes of these names; those that do not exist are left out."""
         return sum(1 << self.number[name] for name in names if name in self.number)
+
+    def written(self, text: str) -> int:
+        """The set of nodes that are written like ``n[1-8],m1``, or ``ALL`` of them."""
+        return self.all if text.upper() == "ALL" else self.named(expand(text))
 
     def tres(self, nodes: int, names: Sequence[str]) -> dict[str, float]:
         """What nodes have together, memory in MB; the ``names`` are those of the other resources."""

@@ -6,8 +6,9 @@ native library do the same; they are used where it was built.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
@@ -51,6 +52,7 @@ class Looks(NamedTuple):
     """Whether the plan had no room for the last one."""
 
 
+@dataclass(eq=False)
 class Plan:
     """Spans of time from now to the end of the window, each with the nodes that are not kept for a job.
 
@@ -58,25 +60,17 @@ class Plan:
     so that it can go back to any of them.
     """
 
-    def __init__(
-        self,
-        machine: Machine,
-        now: int,
-        window: int,
-        resolution: int,
-        nodes: int,
-        most_jobs: int,
-        origin: int = 0,
-    ) -> None:
-        self._machine = machine
-        self._now = now
-        self._nodes = nodes
-        self._window = window
-        self._resolution = resolution
-        self._origin = origin
-        """How far time 0 is from the beginning of a step of the grid."""
-        self._most_jobs = most_jobs
-        """So many jobs are tried at most, and there is room for so many spans."""
+    _machine: Machine
+    _now: int
+    _window: int
+    _resolution: int
+    _nodes: int
+    _most_jobs: int
+    """So many jobs are tried at most, and there is room for so many spans."""
+    _origin: int = 0
+    """How far time 0 is from the beginning of a step of the grid."""
+
+    def __post_init__(self) -> None:
         self._tried: list[bool] = []
         """Which of the jobs were tried: for any other, too few nodes were left. Only these count."""
         self._nb_tried = 0
@@ -146,27 +140,25 @@ class Plan:
         self._change(share, start, end)
 
     def _change(self, share: Share, start: int, end: int) -> None:
-        begins, ends, free = self.begins, self.ends, self.free
-        start = max(self._rounded(start), begins[0])
+        ends, free = self.ends, self.free
+        start = max(self._rounded(start), self.begins[0])
         end = max(self._rounded(end), start + self._resolution)
         if ends[-1] < start:
             return
-        place = 0
-        while ends[place] < start:
-            place += 1
-        if ends[place] > start:
-            self._cut(place, start)
-        place += 1
-        left = ~share.nodes
-        first = place
+        before = bisect_left(ends, start)
+        if ends[before] > start:
+            self._cut(before, start)
+        place = before + 1
         while place < len(ends):
             if end < ends[place]:
                 self._cut(place, end)
-            free[place] &= left
+            free[place] &= ~share.nodes
             if ends[place] >= end:
                 break
             place += 1
-        self._join(max(first - 1, 0), place + 1)
+        for each in range(min(place + 1, len(free) - 1), before, -1):
+            if free[each] == free[each - 1]:  # two spans with the same nodes are one
+                del self.begins[each], ends[each - 1], free[each]
 
     def _cut(self, place: int, time: int) -> None:
         """Begin another span where one goes on."""
@@ -175,21 +167,10 @@ class Plan:
         self.free.insert(place, self.free[place])
         self._nb_spans += 1
 
-    def _join(self, first: int, last: int) -> None:
-        """Make one of spans with the same nodes, and of those that have no time."""
-        begins, ends, free = self.begins, self.ends, self.free
-        for place in range(min(last, len(free) - 1), first, -1):
-            if free[place] == free[place - 1]:
-                del begins[place], ends[place - 1], free[place]
-
     def _is_kept(self, nodes: int, start: int, end: int) -> bool:
         """Whether some of these nodes are kept at some time of a span."""
-        for place, begin in enumerate(self.begins):
-            if begin >= end:
-                return False
-            if self.ends[place] > start and nodes & ~self.free[place]:
-                return True
-        return False
+        spans = zip(self.begins, self.ends, self.free, strict=True)
+        return any(begin < end and until > start and nodes & ~free for begin, until, free in spans)
 
     def _left(self, nodes: int, start: int, end: int) -> tuple[int, int]:
         """Those of some nodes that are kept for nobody in a span, and when to try again if they are too few.
@@ -336,11 +317,7 @@ class Kernel(NamedTuple):
 
 PYTHON = Kernel(Usage, Selector, Future, Plan)
 
-NATIVE = (
-    None
-    if library is None
-    else Kernel(library.slurm.Usage, library.slurm.Selector, library.slurm.Future, library.slurm.Plan)
-)
+NATIVE = None if library is None else Kernel(*(getattr(library.slurm, each.__name__) for each in PYTHON))
 """None where the library was not built."""
 
 

@@ -84,26 +84,31 @@ class Weighted(Struct, frozen=True, kw_only=True):
 def priority_of(age: float, rest: Iterable[float]) -> int:
     """The whole of the parts of a priority; 0 is for jobs that are held."""
     total = age
-    for part in rest:
+    for part in rest:  # one after another, as Slurm adds them
         total += part
     return min(max(int(total), 1), HIGHEST)
 
 
 def weighted(settings: Priority, job: JobFacts, scale: Scale) -> Weighted:
     """The parts of a job's priority."""
-    flags = settings.flags
+
+    def normal(of: str, value: float, largest: float) -> float:
+        if f"no_normal_{of}" in settings.flags:
+            return float(value)
+        return value / largest if largest else 0.0
+
+    asked, has = job.tres, job.partition_tres
     return Weighted(
         age=age_part(settings, job.age),
-        assoc=settings.weight_assoc
-        * _normal(job.assoc_priority, scale.assoc_priority, "no_normal_assoc" in flags),
+        assoc=settings.weight_assoc * normal("assoc", job.assoc_priority, scale.assoc_priority),
         fair_share=settings.weight_fairshare * job.fair_share,
-        job_size=settings.weight_job_size * size_factor(settings, job, scale)
-        if settings.weight_job_size
-        else 0.0,
-        partition=settings.weight_partition
-        * _normal(job.partition_factor, scale.partition_factor, "no_normal_part" in flags),
-        qos=settings.weight_qos * _normal(job.qos_priority, scale.qos_priority, "no_normal_qos" in flags),
-        tres=_tres(settings, job),
+        job_size=settings.weight_job_size and settings.weight_job_size * size_factor(settings, job, scale),
+        partition=settings.weight_partition * normal("part", job.partition_factor, scale.partition_factor),
+        qos=settings.weight_qos * normal("qos", job.qos_priority, scale.qos_priority),
+        tres={
+            name: weight * normal("tres", asked.get(name, 0.0), has.get(name, 0.0))
+            for name, weight in settings.weight_tres.items()
+        },
         nice=job.nice,
     )
 
@@ -120,30 +125,13 @@ def size_factor(settings: Priority, job: JobFacts, scale: Scale) -> float:
     if "small_relative_to_time" in settings.flags:
         factor = max(job.nodes * scale.cpus / scale.nodes, float(job.cpus)) / job.limit / scale.cpus
         factor = 1.0 - factor if settings.favor_small else factor
-    elif settings.favor_small:
-        factor = (scale.nodes - job.nodes) / scale.nodes
-        if job.cpus:
-            factor = (factor + (scale.cpus - job.cpus) / scale.cpus) / 2
     else:
-        factor = job.nodes / scale.nodes
+        nodes = scale.nodes - job.nodes if settings.favor_small else job.nodes
+        cpus = scale.cpus - job.cpus if settings.favor_small else job.cpus
+        factor = nodes / scale.nodes
         if job.cpus:
-            factor = (factor + job.cpus / scale.cpus) / 2
+            factor = (factor + cpus / scale.cpus) / 2
     return min(max(factor, 0.0), 1.0)
-
-
-def _normal(value: int, largest: int, is_raw: bool) -> float:
-    if is_raw:
-        return float(value)
-    return value / largest if largest else 0.0
-
-
-def _tres(settings: Priority, job: JobFacts) -> dict[str, float]:
-    is_raw = "no_normal_tres" in settings.flags
-    found: dict[str, float] = {}
-    for name, weight in settings.weight_tres.items():
-        asked, has = job.tres.get(name, 0.0), job.partition_tres.get(name, 0.0)
-        found[name] = weight * (asked if is_raw else asked / has if has else 0.0)
-    return found
 
 
 FIRST = 0xFFFF0000
@@ -190,7 +178,7 @@ class Basic(Priorities):
             self._submissions.append(submitted)
             self._given.append(self._lowest)
         for record in records:
-            record.give_priority(first.fields.priority if first.fields.priority else priority)
+            record.give_priority(first.fields.priority or priority)
 
 
 class Multifactor(Priorities):
@@ -214,9 +202,8 @@ class Multifactor(Priorities):
             qos_priority=max((each.priority for each in configuration.qos), default=0),
             assoc_priority=max((each.priority for each in configuration.associations), default=0),
         )
-        self._partition_tres = [machine.tres(each.nodes, self._others) for each in partitions]
-        for tres in self._partition_tres:
-            tres["billing"] = tres["cpu"]
+        of_partitions = (machine.tres(each.nodes, self._others) for each in partitions)
+        self._partition_tres = [tres | {"billing": tres["cpu"]} for tres in of_partitions]
         self._fair_share = FairShare(self._settings, configuration.associations)
         self._last = 0.0
         self._period = self._settings.calc_period

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from batsched_py.slurm.policy.job import Asked
 from batsched_py.slurm.policy.nodes import Machine, Share, Usage, neighbours, places
 from batsched_py.slurm.policy.taking import Columns, Taking, dealt, most_nodes, shared_out
 
 
-class Selector:
+class Selector(Struct, frozen=True):
     """Chooses nodes of one machine."""
 
-    def __init__(self, machine: Machine, consumes_memory: bool = False) -> None:
-        self.machine = machine
-        self.consumes_memory = consumes_memory
+    machine: Machine
+    consumes_memory: bool = False
 
     def select(self, asked: Asked, nodes: int, usage: Usage) -> Share | None:
         """The nodes that a job gets, if only these may be taken."""
@@ -93,15 +94,13 @@ class Selector:
         ):
             chosen = fewest_neighbours(asked.least_nodes, nodes, by_weight)
             return Share(chosen, True)
-        room = {node: self._room_of_idle(asked, node) for node in places(nodes)}
+        cpus, threads, of_task = self.machine.cpus, self.machine.threads, asked.cpus_per_task
+        if asked.unit == of_task:
+            room = {node: asked.capacities[node] * of_task for node in places(nodes)}
+        else:
+            room = {node: asked.usable_cpus(cpus[node], threads[node]) for node in places(nodes)}
         found = self._choose_any(asked, room, self.machine.others, by_weight)
         return None if found is None else Share(sum(1 << node for node in found), True)
-
-    def _room_of_idle(self, asked: Asked, node: int) -> int:
-        """How many processors a job could use on a node that nobody uses."""
-        if asked.unit == asked.cpus_per_task:
-            return asked.capacities[node] * asked.cpus_per_task
-        return asked.usable_cpus(self.machine.cpus[node], self.machine.threads[node])
 
     def _room(self, asked: Asked, nodes: int, usage: Usage) -> dict[int, int]:
         """How many processors a job could use on each node."""
@@ -231,26 +230,11 @@ def fewest_neighbours(count: int, nodes: int, by_weight: list[int]) -> int:
     for of_weight in by_weight:
         sets = list(neighbours(nodes & of_weight))
         while sets and count:
-            best = sets[0]
-            size = best.bit_count()
-            enough = size >= count
-            for part in sets[1:]:
-                of_part = part.bit_count()
-                if of_part >= count:
-                    if not enough or of_part < size:
-                        best, size, enough = part, of_part, True
-                elif of_part > size:
-                    best, size, enough = part, of_part, False
+            enough = [part for part in sets if part.bit_count() >= count]
+            best = min(enough, key=int.bit_count) if enough else max(sets, key=int.bit_count)
             sets.remove(best)
-            if size <= count:
-                chosen |= best
-                count -= size
-                continue
-            for node in places(best):
-                chosen |= 1 << node
-                count -= 1
-                if not count:
-                    break
+            chosen |= sum(1 << node for node in places(best)[:count]) if enough else best
+            count = 0 if enough else count - best.bit_count()
         if not count:
             break
     return chosen

@@ -295,6 +295,13 @@ QosFlag = Literal[
 ]  # fmt: skip
 
 
+#: Those that the policy acts on.
+HEEDED_QOS_FLAGS = frozenset(
+    """deny_on_limit no_reserve override_part_qos partition_max_nodes partition_min_nodes
+    partition_time_limit""".split()
+)
+
+
 class Qos(Limits, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """A quality of service."""
 
@@ -357,6 +364,10 @@ ReservationFlag = Literal[
 ]  # fmt: skip
 
 
+#: Those that the policy acts on, and those that change nothing for jobs that are simulated.
+HEEDED_RESERVATION_FLAGS = frozenset("ignore_jobs maint overlap spec_nodes static".split())
+
+
 class Reservation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """Nodes that are kept for some, or for nobody, in a span of time."""
 
@@ -390,14 +401,14 @@ UNUSED = {
     for table, fields in {
         "scheduling": """sched_min_interval max_sched_time defer ignore_prefer_validation bf_max_time
             bf_yield_interval bf_yield_sleep bf_busy_nodes bf_one_resv_per_job bf_licenses
-            enforce_part_limits complete_wait max_array_size max_job_count""",
+            complete_wait max_array_size max_job_count""",
         "selection": """core_default_dist_block pack_serial_at_end def_mem_per_gpu max_mem_per_node
             def_cpu_per_gpu topology""",
         "nodes": "",
         "priority": "usage_reset_period",
         "preemption": "send_user_signal within_qos",
-        "partitions": """over_subscribe_jobs exclusive_user req_resv root_only allow_accounts deny_accounts
-            allow_qos deny_qos def_mem_per_gpu max_mem_per_node def_cpu_per_gpu""",
+        "partitions": """over_subscribe_jobs exclusive_user req_resv root_only def_mem_per_gpu
+            max_mem_per_node def_cpu_per_gpu""",
         "limits": """grp_submit_jobs grp_tres_seconds grp_tres_run_seconds grp_wall grp_jobs_accrue
             min_prio_thres""",
         "qos": """usage_threshold limit_factor max_submit_jobs_per_user max_submit_jobs_per_account
@@ -479,5 +490,5 @@ def read_configuration(path: str | Path) -> Configuration:
         return msgspec.convert(tomllib.loads(read_input(path).decode()), Configuration)
     except OSError as error:
         raise InputError(f"{path}: cannot read this configuration of Slurm ({error.strerror})") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
         raise InputError(f"{path}: {error}") from None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from math import inf
 from operator import attrgetter
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
+from batsched_py.ledger.free_nodes import Licences
 from batsched_py.ledger.nodes import NodeMachine, demand_of
 from batsched_py.protocol.hosts import HostSet, expand
 from batsched_py.protocol.jobs import Host, Job
@@ -37,6 +39,19 @@ _shape = attrgetter(
 )  # fmt: skip
 
 
+class Never(Struct, frozen=True):
+    """Why a job can never run, as Slurm has it."""
+
+    reason: str
+    is_refused: bool = False
+    """Whether Slurm refuses it at its submission; others wait for ever."""
+
+
+def _is_let_in(name: str, allowed: Collection[str], denied: Collection[str]) -> bool:
+    """Whether a partition lets an account or a QOS in; who is allowed counts before who is denied."""
+    return name in allowed if allowed else name not in denied
+
+
 class Setup:
     """A machine with its partitions, on which jobs are entered."""
 
@@ -49,6 +64,9 @@ class Setup:
         self.partitions = self._partitions()
         self._default = next((each for each in self.partitions if each.settings.default), self.partitions[0])
         self._accounts = Accounts(configuration, self.machine, self._others)
+        self._limits = Limits(self._accounts if "limits" in configuration.enforce else None)
+        """Those of a cluster on which nobody runs."""
+        self._refuses_at_once = configuration.scheduling.enforce_part_limits != "no"
         self._kernel = kernel_of(self.machine)
         self._selector = self._kernel.selector(self.machine, configuration.selection.memory)
         self._empty = self._kernel.usage(self.machine)
@@ -64,9 +82,11 @@ class Setup:
             self.partitions,
             Reservations(configuration.reservations, machine),
             Limits(accounts if "limits" in configuration.enforce else None),
-            self._platform.licences,
-            Preemption(configuration, accounts, self._selector, len(machine.nodes), can_requeue),
+            Licences(self._platform.licences),
+            Preemption(configuration, accounts, self._selector, can_requeue),
             self._kernel,
+            self._selector,
+            self._empty,
         )
 
     def priorities(self) -> Priorities:
@@ -80,24 +100,16 @@ class Setup:
         for settings in self._configuration.nodes:
             told |= dict.fromkeys(expand(settings.nodes), settings)
         usual = NodeSettings("")
-        nodes = [
-            Node(
-                node.name,
-                node.first,
-                node.cores,
-                node.resources.get("memory", 0),
-                tuple(node.resources.get(name, 0) for name in self._others),
-                told.get(node.name, usual).weight,
-                *self._units(told.get(node.name, usual), node.cores),
+        nodes, down = [], 0
+        for place, node in enumerate(sorted(self._platform.nodes, key=lambda node: natural(node.name))):
+            settings = told.get(node.name, usual)
+            others = tuple(node.resources.get(name, 0) for name in self._others)
+            has = node.cores, node.resources.get("memory", 0), others
+            nodes.append(
+                Node(node.name, node.first, *has, settings.weight, *self._units(settings, node.cores))
             )
-            for node in sorted(self._platform.nodes, key=lambda node: natural(node.name))
-        ]
-        down = [told.get(node.name, usual).state != "up" for node in nodes]
-        return Machine(
-            nodes,
-            sum(1 << place for place, is_down in enumerate(down) if is_down),
-            mixes_weights=self._configuration.selection.type == "linear",
-        )
+            down |= (settings.state != "up") << place
+        return Machine(nodes, down, mixes_weights=self._configuration.selection.type == "linear")
 
     def _units(self, settings: NodeSettings, cpus: int) -> tuple[int, int]:
         """How many processors of a node are a core, and in multiples of how many they are given out."""
@@ -114,31 +126,21 @@ class Setup:
     def _partitions(self) -> list[PartitionRecord]:
         """Those of the configuration; without any, those of the platform, or a single one of all nodes."""
         settings = self._configuration.partitions
-        if settings:
-            found = [(each, self._nodes_of(each)) for each in settings]
-        else:
-            names = dict.fromkeys(name for node in self._platform.nodes for name in node.partitions)
-            found = [
-                (
-                    Partition(name=name),
-                    self.machine.named(
-                        [node.name for node in self._platform.nodes if name in node.partitions]
-                    ),
-                )
-                for name in names
-            ] or [(Partition(name="all", default=True), self.machine.all)]
-        return [PartitionRecord(each, nodes, number) for number, (each, nodes) in enumerate(found)]
-
-    def _nodes_of(self, partition: Partition) -> int:
-        if partition.nodes.upper() == "ALL":
-            return self.machine.all
-        names = expand(partition.nodes)
-        unknown = [name for name in names if name not in self.machine.number]
-        if unknown:
-            raise InputError(
-                f"partition {partition.name!r} has node {unknown[0]!r}, which the platform has not"
-            )
-        return self.machine.named(names)
+        nodes = {each.name: self.machine.written(each.nodes) for each in settings}
+        for each in settings:
+            for name in expand(each.nodes) if each.nodes.upper() != "ALL" else ():
+                if name not in self.machine.number:
+                    raise InputError(f"partition {each.name!r} has node {name!r}, which the platform has not")
+        if not settings:
+            for node in self._platform.nodes:
+                for name in node.partitions:
+                    nodes[name] = nodes.get(name, 0) | self.machine.named([node.name])
+            nodes = nodes or {"all": self.machine.all}
+            settings = tuple(Partition(name=name) for name in nodes)
+        return [
+            PartitionRecord(each, nodes[each.name], number, each.name, 1 << number)
+            for number, each in enumerate(settings)
+        ]
 
     def nodes_within(self, hosts: HostSet) -> int:
         """The nodes all of whose hosts are among these."""
@@ -149,8 +151,8 @@ class Setup:
 
     # --- jobs ------------------------------------------------------------------------------------
 
-    def records(self, job: Job, now: float) -> list[WaitingRecord]:
-        """A job that joins the queue, in each of its partitions in which it can ever run."""
+    def records(self, job: Job, now: float) -> tuple[list[WaitingRecord], Never]:
+        """A job that joins the queue, in each of its partitions in which it can run, or why it never can."""
         try:
             request = read_request(job.size, job.extra.get("request"))
             fields = fields_of(job)
@@ -162,33 +164,57 @@ class Setup:
             )
         eligible: float = max(int(now), int(round(job.submission_time + fields.begin, 3)))
         if fields.hold or fields.priority == 0:
-            eligible = max(
-                eligible, inf if fields.released is None else job.submission_time + fields.released
-            )
-        if eligible == inf:
-            return []
+            if fields.released is None:
+                return [], Never("JobHeldUser")
+            eligible = max(eligible, job.submission_time + fields.released)
         self._count += 1
-        records = []
+        records, never = [], Never("BadConstraints", is_refused=True)
         time_limit = job.walltime if fields.time_limit is None else fields.time_limit
         named = [each for each in self.partitions if each.name in request.partitions]
         for partition in named or [self._default]:
             asked = self._asked_in(request, fields, partition)
-            if self._allows(partition.settings, asked, time_limit):
-                limit = minutes(time_limit, partition.settings.max_time)
-                least = limit if fields.time_min is None else minutes(fields.time_min, limit * 60)
-                records.append(WaitingRecord(job, self._count, fields, partition, asked, limit, least))
+            limit = minutes(time_limit, partition.settings.max_time)
+            least = limit if fields.time_min is None else minutes(fields.time_min, limit * 60)
+            record = WaitingRecord(job, self._count, fields, partition, asked, limit, least, eligible)
+            qos = self._accounts.qos_of(record)
+            flags = () if qos is None else qos.flags
+            record.reserves = "no_reserve" not in flags
+            if "partition_time_limit" in flags:
+                record.limit = minutes(time_limit, inf)
+            why = self._why_never(record, time_limit, "" if qos is None else qos.name, flags)
+            if why is None:
+                records.append(record)
+            else:
+                never = why
         for record in records:
-            record.nb_partitions, record.eligible = len(records), eligible
-        return records
+            record.nb_partitions = len(records)
+        return records, never
 
-    def _allows(self, partition: Partition, asked: Asked, time_limit: float) -> bool:
-        """Whether a partition could ever run a job."""
-        if partition.state not in ("up", "drain") or (partition.max_time < time_limit < inf):
-            return False
+    def _why_never(
+        self, record: WaitingRecord, time_limit: float, qos: str, flags: Collection[str]
+    ) -> Never | None:
+        """Why a partition could never run a job, if it could not."""
+        partition, asked, refuses = record.partition.settings, record.asked, self._refuses_at_once
+        if partition.state not in ("up", "drain"):
+            return Never("PartitionDown", partition.state == "inactive")
+        if partition.max_time < time_limit < inf and "partition_time_limit" not in flags:
+            return Never("PartitionTimeLimit", refuses)
         most = inf if partition.max_nodes is None else partition.max_nodes
-        if asked.least_nodes > most or asked.most_nodes < partition.min_nodes:
-            return False
-        return self._selector.select(asked, asked.nodes, self._empty) is not None
+        is_too_large = asked.least_nodes > most and "partition_max_nodes" not in flags
+        is_too_small = asked.most_nodes < partition.min_nodes and "partition_min_nodes" not in flags
+        if is_too_large or is_too_small:
+            return Never("PartitionNodeLimit", refuses)
+        if not _is_let_in(
+            self._accounts.account_of(record), partition.allow_accounts, partition.deny_accounts
+        ):
+            return Never("AccountNotAllowed", refuses)
+        if qos and not _is_let_in(qos, partition.allow_qos, partition.deny_qos):
+            return Never("QOSNotAllowed", refuses)
+        if self._selector.select(asked, asked.nodes, self._empty) is None:
+            return Never("BadConstraints", is_refused=True)
+        if "deny_on_limit" in flags and self._limits.forbid_alone(record):
+            return Never("QOSResourceLimit", is_refused=True)
+        return None
 
     def _asked_in(self, request: Request, fields: JobFields, partition: PartitionRecord) -> Asked:
         key = (request, _shape(fields), tuple(fields.gpus.items()), partition.number)
@@ -205,22 +231,28 @@ class Setup:
 
     def _rules(self, of: PartitionRecord) -> PartitionRules:
         partition, selection = of.settings, self._configuration.selection
-        of_cpu, of_node = partition.def_mem_per_cpu, partition.def_mem_per_node
+        of_cpu, of_node, most = (
+            partition.def_mem_per_cpu,
+            partition.def_mem_per_node,
+            partition.max_mem_per_cpu,
+        )
         if of_cpu is None and of_node is None:
             of_cpu, of_node = selection.def_mem_per_cpu, selection.def_mem_per_node
-        of_max = partition.max_mem_per_cpu
-        if of_max is None:
-            of_max = selection.max_mem_per_cpu
-        return PartitionRules(
+        rules = PartitionRules(
             self.machine,
             self._others,
             of.nodes,
             whole_nodes=selection.type == "linear" or partition.over_subscribe == "exclusive",
-            consumes_memory=selection.memory,
-            memory_per_cpu=(of_cpu or 0) if selection.memory else 0,
-            memory_per_node=(of_node or 0) if selection.memory else 0,
-            most_memory_per_cpu=of_max if selection.memory else 0,
             most_cpus_of_node=partition.max_cpus_per_node or 0,
             one_task_per_core=selection.one_task_per_core,
             least_loaded=selection.lln or partition.lln,
+        )
+        if not selection.memory:
+            return rules
+        return replace(
+            rules,
+            consumes_memory=True,
+            memory_per_cpu=of_cpu or 0,
+            memory_per_node=of_node or 0,
+            most_memory_per_cpu=selection.max_mem_per_cpu if most is None else most,
         )

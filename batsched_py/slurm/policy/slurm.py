@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from heapq import heappop, heappush
 from itertools import islice
 from math import inf
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -66,10 +66,14 @@ class Slurm(Scheduler):
         ),
     ] = 0.0015
 
+    stuck: Annotated[
+        Literal["error", "pending"],
+        Meta(description="What becomes of jobs that can never start: as in Slurm, they are left pending."),
+    ] = "pending"
+
     def configuration(self) -> Configuration:
         """That of the file; without one, Slurm's defaults."""
-        file = self.configuration_file
-        return read_configuration(file) if file else Configuration()
+        return read_configuration(self.configuration_file) if self.configuration_file else Configuration()
 
     @cached_property
     def requeues(self) -> bool:  # type: ignore[override]
@@ -100,6 +104,9 @@ class Slurm(Scheduler):
                 self._clock.changed(created)
         self._time_limits = TimeLimits(self._configuration, self.started)
         self._known: dict[str, list[WaitingRecord]] = {}
+        """The jobs that wait; those that can never run have no record."""
+        self._never: dict[str, str] = {}
+        """Why these cannot."""
         self._nb_heard = 0
         """How many jobs that have joined the queue were looked at."""
         self._running: dict[str, RunningRecord] = {}
@@ -133,14 +140,8 @@ class Slurm(Scheduler):
         clock, state = self._clock, self._state
         clock.has_jobs(now, bool(state.waiting))
         if state.waiting:
-
-            def start(record: WaitingRecord, share: Share) -> None:
-                self._begin_job(cluster, record, share)
-
-            def cancel(running: RunningRecord) -> None:
-                self._let_make_way(cluster, running)
-
-            makes_way = cancel if self._preempts else None
+            start = partial(self._begin_job, cluster)
+            makes_way = partial(self._let_make_way, cluster) if self._preempts else None
             full = clock.is_full_due(now)
             late = state.given_up(int(now))
             if late and (full or clock.is_main_due(now) or clock.is_backfill_due(now)):
@@ -151,20 +152,32 @@ class Slurm(Scheduler):
                 self._reordered = self._reordered and not full
             if clock.is_backfill_due(now):
                 if self._cycle is None or not self._cycle.goes_on(int(now)):
-                    self._cycle = Backfill(state, int(now), start, cancel=makes_way)
+                    self._cycle = Backfill(state, int(now), start, None, makes_way)
                     self._cycle.run()
                 cycle = self._cycle
                 clock.backfill_done(now, cycle.nb_jobs, cycle.repeats, cycle.holds_until, cycle.keeps_nodes)
             clock.has_jobs(now, bool(state.waiting))
         self._ask_for_call(cluster)
 
+    def why_pending(self, job: Job) -> str:
+        """The reason that ``squeue`` would show."""
+        if job.id in self._never:
+            return self._never[job.id]
+        reasons = [self._state.why_waiting(record) for record in self._known.get(job.id, ())]
+        return next(filter(None, reasons), "Resources")
+
     # --- what happens ----------------------------------------------------------------------------
 
     def _hear(self, cluster: Cluster) -> None:
-        """Enter the jobs that are new, which are behind the others, and forget those that were taken back."""
+        """Enter the jobs that are new, which are behind the others, and forget those that were taken back.
+
+        Nodes of which hosts have been taken away are left out.
+        """
         queue, known = cluster.queue, self._known
-        if not cluster.quiet:
-            self._look_at_hosts(cluster)
+        if not cluster.quiet and (available := cluster.available) != self._available:
+            self._available = available
+            self._state.set_up(self._setup.nodes_within(available))
+            self._clock.happened(cluster.now)
         nb_new = queue.nb_joined - self._nb_heard
         self._nb_heard += nb_new
         if len(queue) - nb_new < len(known):
@@ -174,12 +187,16 @@ class Slurm(Scheduler):
         if not nb_new:
             return
         for job in list(islice(queue, len(known), None)):
-            records = self._setup.records(job, cluster.now)
+            records, never = self._setup.records(job, cluster.now)
             if not records:
-                cluster.remark(job, "can never run in its partitions, or is held for ever")
-                cluster.reject(job)
-                continue
+                cluster.remark(job, f"can never run: {never.reason}")
+                if never.is_refused:
+                    cluster.reject(job)
+                    continue
+                self._never[job.id] = never.reason
             known[job.id] = records
+            if not records:
+                continue
             self._priorities.enter(records, cluster.now)
             if job.id in self._requeued:
                 for record in records:
@@ -189,14 +206,6 @@ class Slurm(Scheduler):
                 self._reordered = True
             else:
                 self._clock.happened(cluster.now)
-
-    def _look_at_hosts(self, cluster: Cluster) -> None:
-        """Leave out the nodes of which hosts have been taken away."""
-        available = cluster.available
-        if available != self._available:
-            self._available = available
-            self._state.set_up(self._setup.nodes_within(available))
-            self._clock.happened(cluster.now)
 
     def _advance(self, now: float) -> None:
         """Compute priorities again, if it is time for that."""
@@ -263,13 +272,6 @@ class Slurm(Scheduler):
         self._time_limits.started(running)
         self._clock.changed(cluster.now)
 
-    def _full_matters(self, now: float) -> float:
-        """From when on a look at the whole queue may start a job that the last one did not start."""
-        state = self._state
-        if state.reservations or self._reordered or len(state.waiting) > self._depth:
-            return now
-        return state.next_moment(now)
-
     def _let_make_way(self, cluster: Cluster, running: RunningRecord) -> None:
         """Let a running job make way for another one, at once or when its time of grace is over."""
         job_id = running.waiting.job.id
@@ -278,7 +280,7 @@ class Slurm(Scheduler):
         if grace := self._state.preemption.grace_time(running.waiting):
             self._in_grace.add(job_id)
             self._state.shorten(running, int(cluster.now) + grace)
-            self._time_limits.shortened(running)
+            self._time_limits.end_at(running, running.end)
         else:
             self._cancel(cluster, running)
 
@@ -308,11 +310,13 @@ class Slurm(Scheduler):
 
     def _ask_for_call(self, cluster: Cluster) -> None:
         """Be called when something is due next."""
-        now, due = cluster.now, self._time_limits.next_time
+        now, due, state = cluster.now, self._time_limits.next_time, self._state
         if self._cleaned:
             due = min(due, self._cleaned[0][0])
-        if self._state.waiting:
-            due = min(due, self._clock.next_time(self._full_matters(now)))
+        if state.waiting:
+            # from when on a look at the whole queue may start a job that the last one did not start
+            matters_now = state.reservations or self._reordered or len(state.waiting) > self._depth
+            due = min(due, self._clock.next_time(now if matters_now else state.next_moment(now)))
             if self._running:
                 due = min(due, self._priorities.next_time)
         due = round(due, DIGITS)

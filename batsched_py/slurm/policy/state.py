@@ -7,13 +7,13 @@ them in. Elsewhere no job makes way whose mode is ``requeue``.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from math import inf
 
 from msgspec import Struct
 
 from batsched_py.ledger.free_nodes import Licences
-from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.slurm.policy.future import Future
 from batsched_py.slurm.policy.job import PartitionRecord, RunningRecord, WaitingRecord, rank_of
@@ -28,34 +28,22 @@ class Preemption:
     """Says who makes way for whom."""
 
     def __init__(
-        self,
-        configuration: Configuration,
-        accounts: Accounts,
-        selector: Selector,
-        nb_nodes: int,
-        can_requeue: bool,
+        self, configuration: Configuration, accounts: Accounts, selector: Selector, can_requeue: bool
     ) -> None:
         self._settings = configuration.preemption
-        self._by_partition = self._settings.type == "partition_prio"
+        self._scheduling = configuration.scheduling
+        self._accounts = accounts
         self._selector = selector
-        self._nb_nodes = nb_nodes
-        self._patience = configuration.scheduling.kill_wait + configuration.scheduling.message_timeout
         self._made_way: dict[str, int] = {}
         """When jobs last had to make way for a job."""
-        self._requeues_jobs = configuration.scheduling.job_requeue
-        self._accounts = accounts
         self._modes = {"cancel", "requeue"} if can_requeue else {"cancel"}
 
     def candidates(
         self, record: WaitingRecord, running: Sequence[RunningRecord], now: int
     ) -> list[RunningRecord]:
         """The running jobs that may have to make way for a job, in the order in which they are tried."""
-        found = [
-            each
-            for each in running
-            if each.share.nodes & record.partition.nodes and self._yields(each, record, now)
-        ]
-        return sorted(found, key=self._importance)
+        near = (each for each in running if each.share.nodes & record.partition.nodes)
+        return sorted((each for each in near if self._yields(each, record, now)), key=self._importance)
 
     def victims(
         self, record: WaitingRecord, nodes: int, usage: Usage, candidates: list[RunningRecord], now: int
@@ -81,9 +69,9 @@ class Preemption:
                 order.insert(0, last)
                 continue
             counts = {id(each): (each.share.nodes & share.nodes).bit_count() for each in taken[:-1]}
-            counts[id(last)] = self._nb_nodes + 1
-            order.sort(key=lambda each: -counts.get(id(each), 0))
-        if now < self._made_way.get(record.job.id, -inf) + self._patience:
+            order.sort(key=lambda each: -inf if each is last else -counts.get(id(each), 0))
+        patience = self._scheduling.kill_wait + self._scheduling.message_timeout
+        if now < self._made_way.get(record.job.id, -inf) + patience:
             return []
         self._made_way[record.job.id] = now
         return [each for each in taken if each.share.nodes & share.nodes]
@@ -104,7 +92,8 @@ class Preemption:
 
     def _told_by(self, record: WaitingRecord) -> Partition | Qos | None:
         """What tells how a job makes way: its partition, or its QOS if it has any."""
-        return record.partition.settings if self._by_partition else self._accounts.qos_of(record)
+        by_partition = self._settings.type == "partition_prio"
+        return record.partition.settings if by_partition else self._accounts.qos_of(record)
 
     def _yields(self, running: RunningRecord, record: WaitingRecord, now: int) -> bool:
         """Whether a running job makes way for a waiting one."""
@@ -131,7 +120,9 @@ class Preemption:
     def requeues(self, record: WaitingRecord) -> bool:
         """Whether a job that makes way is put back into the queue; it is cancelled if it may not be."""
         allowed = record.fields.requeue
-        return self._mode(record) == "requeue" and (self._requeues_jobs if allowed is None else allowed)
+        return self._mode(record) == "requeue" and (
+            self._scheduling.job_requeue if allowed is None else allowed
+        )
 
     def _importance(self, running: RunningRecord) -> tuple[int, int, int]:
         """The least important jobs make way first, then those with the fewest nodes; or else the youngest."""
@@ -170,13 +161,16 @@ class Reservations:
 
     def __init__(self, settings: Sequence[Reservation], machine: Machine) -> None:
         self._machine = machine
-        self.all = [
-            Reserved(each, machine.all if each.nodes.upper() == "ALL" else machine.named(expand(each.nodes)))
-            for each in settings
-        ]
+        self.all = [Reserved(each, machine.written(each.nodes)) for each in settings]
 
     def __bool__(self) -> bool:
         return bool(self.all)
+
+    def matter(self, record: WaitingRecord, now: int) -> bool:
+        """Whether any is known and not over, or a job names one."""
+        return bool(record.fields.reservation) or any(
+            each.settings.created <= now < each.settings.end for each in self.all
+        )
 
     def allowed(
         self, record: WaitingRecord, start: int, length: int, now: int, moves: bool
@@ -189,43 +183,38 @@ class Reservations:
             return self._machine.all, start, False
         if record.fields.reservation:
             return self._within(record, start, length)
+        part = record.partition.nodes
         for _ in range(MOST_MOVES + 1):
-            nodes, overlaps, moved = self._machine.all, False, None
+            nodes = self._machine.all
             for reserved in self.all:
-                told = reserved.settings
-                if told.created > now or told.start >= start + length or told.end <= start:
+                if reserved.settings.created > now or not reserved.overlaps(start, length):
                     continue
-                part = record.partition.nodes
                 if "maint" in reserved.settings.flags and part & ~reserved.nodes == 0:
-                    moved = reserved.settings.end
+                    if not moves:
+                        return None
+                    start = int(reserved.settings.end)
                     break
                 nodes &= ~reserved.nodes
-                overlaps = overlaps or bool(part & reserved.nodes)
-            if moved is None:
-                return nodes, start, overlaps
-            if not moves:
-                return None
-            start = int(moved)
+            else:
+                return nodes, start, bool(part & ~nodes)
         return None
 
     def _within(self, record: WaitingRecord, start: int, length: int) -> tuple[int, int, bool] | None:
         """The nodes of the reservation that a job names."""
-        for reserved in self.all:
-            if reserved.settings.name != record.fields.reservation:
+        named = [each for each in self.all if each.settings.name == record.fields.reservation]
+        if not named or not named[0].is_for(record):
+            return None
+        nodes, settings = named[0].nodes, named[0].settings
+        if not settings.start <= start <= settings.end:
+            return None
+        for other in self.all:
+            if other is named[0] or "maint" in settings.flags:
                 continue
-            if not reserved.is_for(record) or not reserved.settings.start <= start <= reserved.settings.end:
-                return None
-            nodes, overlaps = reserved.nodes, False
-            for other in self.all:
-                if other is reserved or "maint" in reserved.settings.flags:
-                    continue
-                if "overlap" in reserved.settings.flags and "maint" not in other.settings.flags:
-                    continue
-                if other.overlaps(start, length) and nodes & other.nodes:
-                    nodes &= ~other.nodes
-                    overlaps = True
-            return nodes, start, overlaps
-        return None
+            if "overlap" in settings.flags and "maint" not in other.settings.flags:
+                continue
+            if other.overlaps(start, length):
+                nodes &= ~other.nodes
+        return nodes, start, nodes != named[0].nodes
 
     def next_end(self, time: int, resolution: int, origin: int = 0) -> int:
         """When the next reservation ends, rounded up to the grid; 0 if none does.
@@ -236,35 +225,27 @@ class Reservations:
         return -int(-(min(ends) + origin) // resolution) * resolution - origin if ends else 0
 
 
+@dataclass(eq=False)
 class State:
     """The queue, the running jobs, and what is free; both loops read it, and starts change it."""
 
-    def __init__(
-        self,
-        configuration: Configuration,
-        machine: Machine,
-        partitions: Sequence[PartitionRecord],
-        reservations: Reservations,
-        limits: Limits,
-        licences: Mapping[str, int],
-        preemption: Preemption,
-        kernel: Kernel,
-    ) -> None:
-        self.configuration = configuration
-        self.machine = machine
-        self.partitions = partitions
-        self.reservations = reservations
-        self.limits = limits
-        self.preemption = preemption
-        self.licences = Licences(licences)
-        """Those that are free."""
-        self.kernel = kernel
-        self.selector = self.kernel.selector(machine, configuration.selection.memory)
-        self.up = machine.up
+    configuration: Configuration
+    machine: Machine
+    partitions: Sequence[PartitionRecord]
+    reservations: Reservations
+    limits: Limits
+    licences: Licences
+    """Those that are free."""
+    preemption: Preemption
+    kernel: Kernel
+    selector: Selector
+    empty: Usage
+    """The machine without jobs, which nobody changes."""
+
+    def __post_init__(self) -> None:
+        self.up = self.machine.up
         """The nodes that jobs may get now."""
-        self.usage = self.kernel.usage(machine)
-        self.empty = self.kernel.usage(machine)
-        """The machine without jobs, which nobody changes."""
+        self.usage = self.empty.copy()
         self.completing = 0
         """Nodes of jobs that have ended and are being cleaned up."""
         self.running: list[RunningRecord] = []
@@ -313,6 +294,14 @@ class State:
         moments = [moment for each in self._special for moment in (each.eligible, each.latest_start + 1)]
         return min([moment for moment in moments if moment > now], default=inf)
 
+    def why_waiting(self, record: WaitingRecord) -> str:
+        """What keeps a job from starting even if there are nodes for it, as Slurm calls it; else nothing."""
+        if why := self.limits.why(record):
+            return why
+        if not self.licences.suffice(record.asked):
+            return "Licenses"
+        return "Reservation" if record.fields.reservation else ""
+
     def given_up(self, now: int) -> Collection[Job]:
         """The jobs that cannot end before their deadlines any more."""
         return {each.job.id: each.job for each in self._special if each.latest_start < now}.values()
@@ -331,10 +320,6 @@ class State:
 
     # --- the machine -----------------------------------------------------------------------------
 
-    def preemptable(self, record: WaitingRecord, now: int) -> list[RunningRecord]:
-        """The running jobs that may have to make way for a job."""
-        return self.preemption.candidates(record, self.running, now)
-
     def future_without(self, gone: Sequence[RunningRecord]) -> Future:
         """What will be free and when, if some running jobs were gone."""
         usage = self.usage.copy()
@@ -342,7 +327,7 @@ class State:
             usage.give(running.share)
         return self._future_of(usage, [each for each in self.running if each not in gone])
 
-    def _future_of(self, usage: Usage, running: Sequence[RunningRecord]) -> Future:
+    def _future_of(self, usage: Usage, running: list[RunningRecord]) -> Future:
         settings = self.configuration.scheduling
         return self.kernel.future(
             usage,
@@ -364,26 +349,31 @@ class State:
             self.remove(record.job.id)
         self.epoch += 1
         self.usage.take(share)
-        running = RunningRecord(record, share, now)
-        place = bisect_left(self.running, _end(running), key=_end)
-        self.running.insert(place, running)
-        self.future.started(place, running)
-        self.limits.started(running)
+        running = RunningRecord(record, share, now, now + record.limit * 60)
+        self._enter(running)
+        self.limits.change(running, 1)
         self.licences.take(record.asked)
         return running
 
     def shorten(self, running: RunningRecord, end: int) -> None:
         """A running job has to end earlier than by its time limit."""
-        if end >= running.end:
-            return
-        place = bisect_left(self.running, _end(running), key=_end)
-        del self.running[place]
-        self.future.ended(place)
-        running.end = end
+        if end < running.end:
+            self._leave(running)
+            running.end = end
+            self._enter(running)
+            self.epoch += 1
+
+    def _enter(self, running: RunningRecord) -> None:
+        """Put a job among the running ones."""
         place = bisect_left(self.running, _end(running), key=_end)
         self.running.insert(place, running)
         self.future.started(place, running)
-        self.epoch += 1
+
+    def _leave(self, running: RunningRecord) -> None:
+        """Take a job from among the running ones."""
+        place = bisect_left(self.running, _end(running), key=_end)
+        del self.running[place]
+        self.future.ended(place)
 
     def set_completing(self, ended: Iterable[RunningRecord]) -> None:
         """The nodes of these jobs are being cleaned up, and no others."""
@@ -394,11 +384,9 @@ class State:
 
     def ended(self, running: RunningRecord) -> None:
         """A job has left its share; no other one starts on its nodes until they are clean."""
-        place = bisect_left(self.running, _end(running), key=_end)
-        del self.running[place]
-        self.limits.ended(running)
+        self._leave(running)
+        self.limits.change(running, -1)
         self.licences.give(running.waiting.asked)
-        self.future.ended(place)
         self.epoch += 1
         self.usage.give(running.share)
         self.completing |= running.share.nodes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from batsched_py.protocol.hosts import HostSet, Run
+from batsched_py.ledger.free_nodes import joined
+from batsched_py.protocol.hosts import HostSet
 from batsched_py.slurm.policy.job import Asked
 from batsched_py.slurm.policy.nodes import Machine, Share, neighbours, places
 
@@ -235,12 +236,9 @@ class Hosts:
                 used[max(used, key=used.__getitem__)] -= min(unit, more)
         if used != counts:
             taken = {node: HostSet(bits).lowest(used[node]).mask for node, bits in taken.items()}
-        runs: list[Run] = []
-        for first, node in sorted((self._machine.nodes[node].first, node) for node in taken):
-            for begin, end in HostSet(taken[node]).runs():
-                touches = runs and runs[-1][1] == first + begin - 1
-                runs.append((runs.pop()[0] if touches else first + begin, first + end))
-        return HostSet.of_runs(runs)
+        firsts = sorted((self._machine.nodes[node].first, HostSet(bits)) for node, bits in taken.items())
+        runs = ((first + begin, first + end) for first, bits in firsts for begin, end in bits.runs())
+        return HostSet.of_runs(joined(runs))
 
     def _used(self, asked: Asked, share: Share, held: dict[int, int]) -> dict[int, int]:
         """How many processors of its nodes a job can use at most: those of its cores with memory for it."""

@@ -67,7 +67,11 @@ def attributes_of(log: SwfLog, wanted: Sequence[str]) -> tuple[NDArray[np.int64]
         for source, make in makers:
             with naming(source):
                 made |= _checked(source, make(record))
-        codes[row] = places.setdefault(_encoded(log, row, made), len(places))
+        try:
+            text = msgspec.json.encode(made)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{log.path}: job {log.job_number[row]}: attributes: {error}") from None
+        codes[row] = places.setdefault(text, len(places))
     return codes, [msgspec.json.decode(text) for text in places]
 
 
@@ -97,10 +101,3 @@ def _checked(source: str, made: Any) -> Mapping[str, Any]:
         if name in _TAKEN:
             raise InputError(f"{source}: jobs have {name!r} already; give another name, as in NAME=COLUMN")
     return made
-
-
-def _encoded(log: SwfLog, row: int, made: dict[str, Any]) -> bytes:
-    try:
-        return msgspec.json.encode(made)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{log.path}: job {log.job_number[row]}: attributes: {error}") from None

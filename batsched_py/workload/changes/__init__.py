@@ -34,13 +34,16 @@ class Change(ABC):
         """The changed log, and a few words on what was done and what it distorts."""
 
     def apply(self, log: SwfLog) -> SwfLog:
-        """The changed log, with a line in its header that says what was done."""
+        """The changed log, with a line in its header that says what was done, and its number of jobs."""
         with naming(f"change {self.name!r}"):
             done = self.alter(log)
         if not (isinstance(done, tuple) and len(done) == 2 and isinstance(done[0], SwfLog)):
             raise InputError(f"change {self.name!r} gives back {shown(done)}, and not a log and a few words")
         changed, remark = done
-        return dataclasses.replace(changed, header=_with_line(changed, f"{self}: {remark}"))
+        header, line = dict(changed.header), f"{self}: {remark}"
+        header[HISTORY] = f"{header[HISTORY]}\n{line}" if HISTORY in header else line
+        header |= {key: str(len(changed)) for key in ("MaxJobs", "MaxRecords") if key in header}
+        return dataclasses.replace(changed, header=header)
 
     def __str__(self) -> str:
         """The change as it is written on the command line and in a plan."""
@@ -52,13 +55,6 @@ class Change(ABC):
                 text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
                 words.append(f"{field.name}={text}")
         return " ".join(words)
-
-
-def _with_line(log: SwfLog, line: str) -> dict[str, str]:
-    """The header with one more line of history, and the number of jobs that there are now."""
-    history = log.header.get(HISTORY)
-    header = log.header | {HISTORY: line if history is None else f"{history}\n{line}"}
-    return header | {key: str(len(log)) for key in ("MaxJobs", "MaxRecords") if key in header}
 
 
 def kept(log: SwfLog, jobs: NDArray[Any], change: Change) -> tuple[SwfLog, str]:

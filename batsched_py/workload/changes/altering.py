@@ -1,4 +1,4 @@
-"""Changes of what a log says of its jobs: load, estimates, names, another log beside it."""
+"""Changes of what a log says of its jobs: load, names, another log beside it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from batsched_py.workload.changes import Change
 from batsched_py.workload.swf.conventions import EXTRA
-from batsched_py.workload.swf.log import COLUMNS, HOUR, Floats, Integers, Random, SwfLog, swf_log
+from batsched_py.workload.swf.log import COLUMNS, Integers, Random, SwfLog, swf_log
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,14 @@ class Load(Change):
             submit = first + (log.submit - first) / self.factor
             return replace(log, submit=submit), "the daily and weekly cycles are scaled, too"
         if self.by == "run-times":
-            times = {name: getattr(log, name) for name in ("run_time", "requested_time", "average_cpu_time")}
-            scaled: dict[str, Any] = {
-                name: np.where(time > 0, time * self.factor, time) for name, time in times.items()
-            }
+            scaled: dict[str, Any] = {}
+            for name in ("run_time", "requested_time", "average_cpu_time"):
+                times = getattr(log, name)
+                scaled[name] = np.where(times > 0, times * self.factor, times)
             return replace(log, **scaled), "jobs that followed each other may overlap"
-        return self._by_sizes(log)
-
-    def _by_sizes(self, log: SwfLog) -> tuple[SwfLog, str]:
         chances = np.random.default_rng(self.seed).random(len(log))
         most = log.machine_size or np.iinfo(np.int64).max
-        scaled: dict[str, Any] = {}
+        scaled = {}
         for name in ("allocated_processors", "requested_processors"):
             sizes = getattr(log, name)
             larger = np.clip(np.floor(sizes * self.factor + chances), 1, most).astype(np.int64)
@@ -84,64 +81,6 @@ class Shake(Change):
         changed = replace(log, submit=np.maximum(np.rint(submit), first), run_time=run_time)
         order = np.argsort(changed.submit, kind="stable")
         return changed.select(order), "the order of jobs may have changed"
-
-
-#: The twenty round numbers that people use, in seconds.
-ROUND: Final = np.array(
-    [minutes * 60.0 for minutes in (5, 10, 15, 20, 30, 45)]
-    + [hours * HOUR for hours in (1, 2, 3, 4, 5, 6, 8, 10, 12, 18, 24, 36, 48, 72)]
-)
-#: How much rarer each next value in the order of popularity is.
-_DECAY: Final = 0.18
-
-
-@dataclass(frozen=True)
-class Estimates(Change):
-    """Choose what users estimate, which is the requested time of their jobs.
-
-    - exact: the run time.
-    - recorded: what the log says, and the run time where it says nothing.
-    - factor: a multiple of the run time.
-    - round: one of the twenty round numbers that people use, not below the run time. Tsafrir, Etsion and
-      Feitelson (2005) found that twenty values make up 90 % of the estimates, that the largest one allowed is
-      the most popular, and that popularity falls exponentially with rank; which of the other values are
-      popular is up to chance, by the seed.
-    """
-
-    name = "estimates"
-
-    rule: Annotated[Literal["exact", "recorded", "factor", "round"], Meta(description="Which estimates.")]
-    factor: Annotated[float, Meta(ge=1, description="The multiple of the rule factor.")] = 2.0
-    seed: Annotated[int, Meta(ge=0, description="For the rule round.")] = 0
-
-    def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
-        """The log with other requested times."""
-        match self.rule:
-            case "exact":
-                estimates = log.run_time
-            case "recorded":
-                estimates = np.where(log.requested_time > 0, log.requested_time, log.run_time)
-            case "factor":
-                estimates = log.run_time * self.factor
-            case "round":
-                estimates = _round(log.run_time, np.random.default_rng(self.seed))
-        changed = replace(log, requested_time=estimates)
-        ran = log.run_time > 0
-        accuracy = float(np.mean(log.run_time[ran] / estimates[ran])) if ran.any() else 1.0
-        return changed, f"run times are {accuracy:.1%} of the requested times on average"
-
-
-def _round(run_times: Floats, random: Random) -> Floats:
-    """A round number for each run time, of those that are not below it; whole hours beyond the largest."""
-    limit = int(min(np.searchsorted(ROUND, run_times.max()), len(ROUND) - 1))
-    values = ROUND[: limit + 1]
-    ranks = np.concatenate([random.permutation(np.arange(1, limit + 1)), [0]])
-    weights = np.exp(-_DECAY * ranks)
-    above = np.concatenate([[0.0], np.cumsum(weights)])
-    least = above[np.minimum(np.searchsorted(values, run_times), limit)]
-    drawn = least + random.random(len(run_times)) * (above[-1] - least)
-    chosen = values[np.clip(np.searchsorted(above, drawn, side="right") - 1, 0, limit)]
-    return np.maximum(chosen, np.where(run_times > values[-1], np.ceil(run_times / HOUR) * HOUR, 0.0))
 
 
 #: Parts of the header that may name people, machines or programs.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Annotated, ClassVar, Final, Literal
 
 import numpy as np
@@ -14,8 +16,10 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.workload.changes import Change, kept
 from batsched_py.workload.description import users
-from batsched_py.workload.description.users import find_dominating, find_flurries, weeks_of
+from batsched_py.workload.description.over_time import intervals
 from batsched_py.workload.swf.log import DAY, HOUR, WEEK, SwfLog, local_time, start_of, wall_clock, zone_of
+
+Floats = NDArray[np.float64]
 
 _UNITS: Final = {"s": 1.0, "m": 60.0, "min": 60.0, "h": HOUR, "d": DAY, "w": WEEK}
 _SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d|w)")
@@ -122,12 +126,7 @@ class Part(Change):
 
 def split(log: SwfLog, every: str) -> list[SwfLog]:
     """All parts of a log, each with its line of history."""
-    return [Part(number, every).apply(log) for number in range(1, count_parts(log, every) + 1)]
-
-
-def count_parts(log: SwfLog, every: str) -> int:
-    """How many parts a log has."""
-    return len(_parts(log, every))
+    return [Part(number, every).apply(log) for number in range(1, len(_parts(log, every)) + 1)]
 
 
 def outside_of_parts(log: SwfLog, every: str) -> str:
@@ -143,34 +142,47 @@ def outside_of_parts(log: SwfLog, every: str) -> str:
     )
 
 
+def bounds_of_parts(log: SwfLog, every: str) -> list[tuple[float, float]]:
+    """When each part begins and ends, in seconds since the first submission of a job that can run.
+
+    A part ends where the next one begins, if that follows at once.
+    """
+    clock, numbers, length = _clock(log, every)
+    firsts = [int(jobs[0]) for jobs in _parts(log, every)]
+    begins = [float(log.submit[job] - clock[job]) for job in firsts]
+    ends = [begin + length(job) for begin, job in zip(begins, firsts, strict=True)]
+    for place, (job, following) in enumerate(pairwise(firsts)):
+        if numbers[following] == numbers[job] + 1:
+            ends[place] = begins[place + 1]
+    zero = float(log.submit[log.processors > 0].min()) if begins else 0.0
+    return [(begin - zero, end - zero) for begin, end in zip(begins, ends, strict=True)]
+
+
 def _parts(log: SwfLog, every: str) -> list[NDArray[np.intp]]:
     """The positions of the jobs of each part that the log covers and that has jobs."""
-    submit = log.submit
-    if every == "month":
-        numbers, first_is_whole, last_is_whole = _months(log)
-    else:
-        length = WEEK if every == "week" else span(every)
-        clock = wall_clock(log, submit) if every == "week" else submit - submit.min()
-        numbers = (clock // length).astype(np.int64)
-        first_is_whole = float(clock.min()) % length < DAY / 2
-        last_is_whole = float(clock.max()) % length > length - DAY / 2
-    whole = np.ones(len(log), dtype=bool)
-    if not first_is_whole:
-        whole &= numbers > numbers.min()
-    if not last_is_whole:
-        whole &= numbers < numbers.max()
+    clock, numbers, length = _clock(log, every)
+    first, last = int(np.argmin(log.submit)), int(np.argmax(log.submit))
+    slack = DAY if every == "month" else DAY / 2
+    first_is_whole = clock[first] < slack
+    last_is_whole = clock[last] >= length(last) - slack
+    whole = (first_is_whole | (numbers > numbers.min())) & (last_is_whole | (numbers < numbers.max()))
     return [np.flatnonzero(whole & (numbers == number)) for number in np.unique(numbers[whole]).tolist()]
 
 
-def _months(log: SwfLog) -> tuple[NDArray[np.int64], bool, bool]:
-    """The month of each job, and whether the log covers the first and the last of them."""
-    if start_of(log) is None:
-        raise InputError(f"{log.path or 'the log'} does not say when it began, so not where its months are")
-    days = local_time(log, log.submit).astype("datetime64[D]")
-    months = days.astype("datetime64[M]")
-    first_is_whole = days.min() == months.min().astype("datetime64[D]")
-    last_is_whole = days.max() == (months.max() + 1).astype("datetime64[D]") - 1
-    return months.astype(np.int64), bool(first_is_whole), bool(last_is_whole)
+def _clock(log: SwfLog, every: str) -> tuple[Floats, NDArray[np.int64], Callable[[int], float]]:
+    """For each job the time since its part began, and the number of this part; and how long the part is."""
+    if every == "month":
+        if start_of(log) is None:
+            where = "so not where its months are"
+            raise InputError(f"{log.path or 'the log'} does not say when it began, {where}")
+        local = local_time(log, log.submit)
+        months = local.astype("datetime64[M]")
+        since = (local - months.astype("datetime64[s]")).astype(np.float64) + log.submit % 1
+        days = (months + 1).astype("datetime64[D]") - months.astype("datetime64[D]")
+        return since, months.astype(np.int64), lambda job: float(days[job].astype(np.int64)) * DAY
+    length = WEEK if every == "week" else span(every)
+    clock = wall_clock(log, log.submit) if every == "week" else log.submit - log.submit.min()
+    return clock % length, (clock // length).astype(np.int64), lambda job: length
 
 
 class _ByNumber:
@@ -240,8 +252,7 @@ class Sizes(Change):
 
     def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
         """The jobs of these sizes."""
-        inside = (log.processors >= self.least) & (log.processors <= (self.most or np.inf))
-        return kept(log, inside, self)
+        return kept(log, (log.processors >= self.least) & (log.processors <= (self.most or np.inf)), self)
 
 
 @dataclass(frozen=True)
@@ -262,8 +273,8 @@ class Flurries(Change):
 
     def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
         """The log without the flurries, or they alone."""
-        weeks = weeks_of(log)
-        found = find_flurries(log, self.share, self.factor)
+        weeks = intervals(log.submit, WEEK)
+        found = users.find_flurries(log, self.share, self.factor)
         jobs = np.zeros(len(log), dtype=bool)
         for flurry in found:
             jobs |= (log.user == flurry.user) & (weeks >= flurry.first_week) & (weeks <= flurry.last_week)
@@ -282,7 +293,7 @@ class Dominating(Change):
 
     def alter(self, log: SwfLog) -> tuple[SwfLog, str]:
         """The log without these users, or they alone."""
-        found = find_dominating(log, self.share)
+        found = users.find_dominating(log, self.share)
         jobs = np.isin(log.user, [each.user for each in found])
         which = ", ".join(f"user {each.user} with {each.share_of_jobs:.0%} of all jobs" for each in found)
         return _chosen(log, jobs, self, which)

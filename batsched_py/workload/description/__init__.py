@@ -14,7 +14,6 @@ from batsched_py.errors import InputError
 from batsched_py.workload.description import jobs as of_jobs
 from batsched_py.workload.description import over_time
 from batsched_py.workload.description import users as of_users
-from batsched_py.workload.description.jobs import characterised, requested
 from batsched_py.workload.swf.log import SwfLog
 
 #: Schedulers check the time only now and then: a job that exceeds its time by less is not suspicious.
@@ -55,7 +54,7 @@ def quality(log: SwfLog) -> Quality:
         "has a think time, which no simulation uses": log.think_time >= 0,
     }
     unknown = {
-        "size": requested(log) <= 0,
+        "size": of_jobs.requested(log) <= 0,
         "wait": log.wait < 0,
         "requested time": ~estimated,
         "status": log.status < 0,
@@ -82,7 +81,7 @@ class Description(Struct, frozen=True, kw_only=True):
     flurries: of_users.Flurries
     quality: Quality
     characterised: int
-    """How many jobs the parts below are about: those that completed, ran, and asked for processors."""
+    """How many jobs the parts below are about: those that completed and asked for processors."""
     distributions: of_jobs.Distributions
     bags: of_jobs.BagsOfTasks
     burstiness: over_time.Burstiness
@@ -94,8 +93,8 @@ class Description(Struct, frozen=True, kw_only=True):
 
 def describe(log: SwfLog) -> Description:
     """Describe a log."""
-    jobs = characterised(log)
-    if not len(jobs):
+    jobs = of_jobs.characterised(log)
+    if not jobs.run_time.any():
         raise InputError(f"{log.path or 'the log'}: no job ran for some time on a known number of processors")
     return Description(
         name=Path(log.path).name,
@@ -129,15 +128,15 @@ class Tolerance(NamedTuple):
         return abs(copy - log) <= (self.limit if self.of == "difference" else self.limit * abs(log))
 
     def __str__(self) -> str:
-        texts = {
-            "difference": f"{self.limit:.2f}",
-            "share": f"{self.limit:.0%}",
-            "factor": f"factor {self.limit:g}",
-        }
-        return texts[self.of]
+        texts = {"difference": "{:.2f}", "share": "{:.0%}", "factor": "factor {:g}"}
+        return texts[self.of].format(self.limit)
 
 
+_WORK: Final = "work in {} jobs"
 TOLERANCES: Final = {
+    "load": Tolerance(0.05),
+    "jobs a day": Tolerance(0.05, "share"),
+    **{_WORK.format(name): Tolerance(0.05) for name in of_jobs.CLASSES},
     "spatial entropy": Tolerance(0.03),
     "run time and size": Tolerance(0.03),
     "entropy, 15 min": Tolerance(0.02),
@@ -173,20 +172,24 @@ class Likeness(Struct, frozen=True, kw_only=True):
 
 
 def traits(log: SwfLog) -> Traits:
-    """What a log is compared by, computed from the jobs that characterise it."""
-    jobs = characterised(log)
+    """What a log is compared by, computed from the jobs that ran; its load is that of all jobs."""
+    jobs = of_jobs.jobs_that_ran(log)
     bags = of_jobs.contiguous_bags(jobs)
     large = bags.sizes > 1
     means = bags.means(jobs.run_time)
     middling = large & (means >= 1e3) & (means < 1e4)
     gaps = of_jobs.repeat_gaps(jobs)
     memory = over_time.arrival_hurst(jobs.submit)
-    alike = {lag: over_time.autocorrelation(np.log(jobs.run_time), lag) for lag in over_time.LAGS}
-    work = jobs.run_time * requested(jobs)
+    logarithms = of_jobs.log_run_times(jobs.run_time)
+    alike = {lag: over_time.autocorrelation(logarithms, lag) for lag in over_time.LAGS}
+    work = jobs.run_time * of_jobs.requested(jobs)
     return Traits(
         quantities={
+            "load": _known(over_time.load(log).load),
+            "jobs a day": _known(over_time.jobs_a_day(jobs.submit)),
+            **{_WORK.format(name): share for name, share in of_jobs.work_by_class(jobs).items()},
             "spatial entropy": over_time.spatial_entropy(jobs),
-            "run time and size": _known(of_jobs.pearson(jobs.run_time, requested(jobs))),
+            "run time and size": _known(of_jobs.pearson(jobs.run_time, of_jobs.requested(jobs))),
             "entropy, 15 min": over_time.temporal_entropy(jobs.submit, 900),
             "entropy, 30 min": over_time.temporal_entropy(jobs.submit, 1800),
             "Hurst parameter": np.nan if memory is None else memory.median,
@@ -199,7 +202,7 @@ def traits(log: SwfLog) -> Traits:
         },
         samples={
             "run times": jobs.run_time,
-            "sizes": requested(jobs),
+            "sizes": of_jobs.requested(jobs),
             "sizes of bags": bags.sizes,
             "run times of bags": means[large],
         },
@@ -212,8 +215,6 @@ def likeness(original: Traits, copy: Traits) -> Likeness:
         quantities=copy.quantities,
         distances={
             name: of_jobs.kolmogorov_smirnov(sample, copy.samples[name])
-            if len(sample) and len(copy.samples[name])
-            else 1.0
             for name, sample in original.samples.items()
         },
     )

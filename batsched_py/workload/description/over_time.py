@@ -65,10 +65,20 @@ def load(log: SwfLog) -> Load:
     )
 
 
+def intervals(submit: Floats, length: float) -> Integers:
+    """The number of the interval of this length in which each job is submitted, from the first submission."""
+    return ((submit - submit.min()) // length).astype(np.int64)
+
+
 def daily_work(submit: Floats, work: Floats | Integers) -> Floats:
     """The work that is submitted on each day, counted from the first submission."""
-    totals: Floats = np.bincount(((submit - submit.min()) // DAY).astype(np.int64), work).astype(np.float64)
-    return totals
+    return np.bincount(intervals(submit, DAY), work).astype(np.float64)
+
+
+def jobs_a_day(submit: Floats) -> float | None:
+    """How many jobs are submitted on a day, from the first submission to the last."""
+    days = float(np.ptp(submit)) / DAY
+    return len(submit) / days if days > 0 else None
 
 
 def variation(values: Floats) -> float:
@@ -87,11 +97,14 @@ def _share(work: float, machine: int | None, duration: float) -> float | None:
 
 
 def _weeks(log: SwfLog, work: Floats, machine: int | None) -> list[Week]:
-    week = ((log.submit - log.submit.min()) // WEEK).astype(np.int64)
+    week = intervals(log.submit, WEEK)
     count = int(week.max()) + 1
     jobs = np.bincount(week, minlength=count)
     submitted = np.bincount(week, work, minlength=count)
-    busy = np.diff(_work_done_by(log, log.submit.min() + WEEK * np.arange(count + 1)))
+    moments, sizes = log.submit.min() + WEEK * np.arange(count + 1), np.maximum(log.processors, 0)
+    starts = log.submit + np.maximum(log.wait, 0)
+    until_end = _passed_since(starts + log.run_time, sizes, moments)
+    busy = np.diff(_passed_since(starts, sizes, moments) - until_end)
     active = np.unique(np.stack([week, log.user]), axis=1)[0]
     users = np.bincount(active, minlength=count)
     return [
@@ -103,13 +116,6 @@ def _weeks(log: SwfLog, work: Floats, machine: int | None) -> list[Week]:
         )
         for i in range(count)
     ]
-
-
-def _work_done_by(log: SwfLog, moments: Floats) -> Floats:
-    """Processor-seconds that jobs have run until each moment."""
-    sizes = np.maximum(log.processors, 0)
-    starts = log.submit + np.maximum(log.wait, 0)
-    return _passed_since(starts, sizes, moments) - _passed_since(starts + log.run_time, sizes, moments)
 
 
 def _passed_since(events: Floats, weights: Floats, moments: Floats) -> Floats:
@@ -183,7 +189,7 @@ def burstiness(log: SwfLog) -> Burstiness:
 
 def temporal_entropy(submit: Floats, scale: float) -> float:
     """Normalised entropy of arrivals over intervals of ``scale`` seconds, from the first to the last."""
-    return _normalised_entropy(np.bincount(((submit - submit.min()) // scale).astype(np.int64)))
+    return _normalised_entropy(np.bincount(intervals(submit, scale)))
 
 
 def spatial_entropy(log: SwfLog) -> float:
@@ -257,16 +263,14 @@ def detrended_fluctuation(series: Series) -> float:
     """
     path = np.cumsum(series - series.mean())
     lengths = _powers_of_two(16, len(series) // 16)
-    fluctuations = np.log([_fluctuation(path, length) for length in lengths])
-    return _slope(np.log(lengths), fluctuations, 1 / np.sqrt(lengths))
-
-
-def _fluctuation(path: Series, length: int) -> float:
-    windows = path[: len(path) // length * length].reshape(-1, length)
-    steps = np.arange(length) - (length - 1) / 2
-    slopes = windows @ steps / (steps @ steps)
-    residuals = windows - windows.mean(axis=1, keepdims=True) - slopes[:, None] * steps
-    return float(np.sqrt(np.mean(residuals**2)))
+    fluctuations = []
+    for length in lengths:
+        windows = path[: len(path) // length * length].reshape(-1, length)
+        steps = np.arange(length) - (length - 1) / 2
+        slopes = windows @ steps / (steps @ steps)
+        residuals = windows - windows.mean(axis=1, keepdims=True) - slopes[:, None] * steps
+        fluctuations.append(np.sqrt(np.mean(residuals**2)))
+    return _slope(np.log(lengths), np.log(fluctuations), 1 / np.sqrt(lengths))
 
 
 def local_whittle(series: Series) -> float:
@@ -332,16 +336,12 @@ def arrival_hurst(submit: Floats) -> Hurst | None:
     A cycle looks like memory to some estimators. So the mean of each quarter of an hour of the week is
     subtracted first, unless the log is shorter than four weeks, which do not show a cycle.
     """
-    return hurst(_without_cycle(np.bincount(((submit - submit.min()) // INTERVAL).astype(np.int64))))
-
-
-def _without_cycle(counts: NDArray[np.int64]) -> Series:
-    period = int(WEEK / INTERVAL)
+    counts, period = np.bincount(intervals(submit, INTERVAL)), int(WEEK / INTERVAL)
     if len(counts) < _FEWEST_WEEKS * period:
-        return counts.astype(np.float64)
+        return hurst(counts.astype(np.float64))
     place = np.arange(len(counts)) % period
     means = np.bincount(place, counts) / np.bincount(place)
-    return counts - means[place]
+    return hurst(counts - means[place])
 
 
 #: So many jobs apart run times are compared, to tell how long what jobs are like lasts.

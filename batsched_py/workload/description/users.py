@@ -9,6 +9,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py.workload.description.jobs import Distribution, bag_keys, distribution, requested
+from batsched_py.workload.description.over_time import intervals
 from batsched_py.workload.swf.log import WEEK, Integers, SwfLog
 
 #: A user who has not submitted for this many seconds has left (Zakay and Feitelson 2012).
@@ -121,18 +122,19 @@ class Flurries(Struct, frozen=True, kw_only=True):
 def flurries(log: SwfLog) -> Flurries:
     """Find the flurries and dominating users of a log."""
     found = find_flurries(log)
-    dominating = find_dominating(log)
-    return Flurries(flurries=found, dominating=dominating, weekly=_weekly(log, found))
-
-
-def weeks_of(log: SwfLog) -> NDArray[np.int64]:
-    """The week in which each job is submitted."""
-    return ((log.submit - log.submit.min()) // WEEK).astype(np.int64)
+    weeks = intervals(log.submit, WEEK)
+    count = int(weeks.max()) + 1
+    numbers, jobs = np.unique(log.user, return_counts=True)
+    busiest = numbers[np.argsort(-jobs, kind="stable")].tolist()
+    shown = list(dict.fromkeys([*(flurry.user for flurry in found), *busiest]))[:_LISTED_USERS]
+    whose = {str(user): log.user == user for user in shown} | {"others": ~np.isin(log.user, shown)}
+    weekly = {name: np.bincount(weeks[mine], minlength=count).tolist() for name, mine in whose.items()}
+    return Flurries(flurries=found, dominating=find_dominating(log), weekly=weekly)
 
 
 def find_flurries(log: SwfLog, share: float = SHARE, factor: float = FACTOR) -> list[Flurry]:
     """The flurries of a log, in the order of their weeks; jobs without a user are never a flurry."""
-    weeks = weeks_of(log)
+    weeks = intervals(log.submit, WEEK)
     per_week = np.bincount(weeks)
     numbers, who = np.unique(log.user, return_inverse=True)
     table = np.zeros((len(numbers), len(per_week)), dtype=np.int64)
@@ -157,17 +159,6 @@ def find_dominating(log: SwfLog, share: float = DOMINATING_SHARE) -> list[Domina
         for i in np.argsort(-jobs, kind="stable")
         if jobs[i] >= share * len(log) and numbers[i] >= 0
     ]
-
-
-def _weekly(log: SwfLog, found: list[Flurry]) -> dict[str, list[int]]:
-    weeks = weeks_of(log)
-    count = int(weeks.max()) + 1
-    numbers, jobs = np.unique(log.user, return_counts=True)
-    busiest = numbers[np.argsort(-jobs, kind="stable")].tolist()
-    shown = list(dict.fromkeys([*(flurry.user for flurry in found), *busiest]))[:_LISTED_USERS]
-    table = {str(user): np.bincount(weeks[log.user == user], minlength=count).tolist() for user in shown}
-    others = ~np.isin(log.user, shown)
-    return table | {"others": np.bincount(weeks[others], minlength=count).tolist()}
 
 
 _BINS: Final = 24
@@ -205,12 +196,15 @@ class Locality(Struct, frozen=True, kw_only=True):
 
 def locality(log: SwfLog) -> Locality:
     """Describe the locality of a log."""
-    weeks = np.unique((log.submit - log.submit.min()) // WEEK, return_inverse=True)[1]
+    weeks = np.unique(intervals(log.submit, WEEK), return_inverse=True)[1]
+    order = np.argsort(log.user, kind="stable")
+    same_user = np.diff(log.user[order]) == 0
+    again = (np.diff(bag_keys(log)[order]) == 0)[same_user]
     return Locality(
         run_time=_locality(_binned(log.run_time), weeks),
         size=_locality(_binned(requested(log)), weeks),
         user=_locality(np.unique(log.user, return_inverse=True)[1], weeks),
-        repetition=_repetition(log),
+        repetition=float(np.mean(again)) if len(again) else None,
     )
 
 
@@ -232,10 +226,3 @@ def _distance(bins: Integers, weeks: Integers) -> float:
     whole = table.sum(axis=0) / table.sum()
     distances = np.abs(table / jobs[:, None] - whole).sum(axis=1) / 2
     return float(np.average(distances, weights=jobs))
-
-
-def _repetition(log: SwfLog) -> float | None:
-    order = np.argsort(log.user, kind="stable")
-    same_user = np.diff(log.user[order]) == 0
-    keys = bag_keys(log)[order]
-    return float(np.mean((keys[1:] == keys[:-1])[same_user])) if same_user.any() else None

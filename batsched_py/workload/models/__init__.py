@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from batsched_py import __version__
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
-from batsched_py.workload.description.jobs import characterised, requested
-from batsched_py.workload.description.over_time import machine_of
+from batsched_py.workload.description.jobs import jobs_that_ran, requested
+from batsched_py.workload.description.over_time import load, machine_of
 from batsched_py.workload.swf.log import COLUMNS, Random, SwfLog, swf_log
 
 #: Generated logs begin on a Monday at midnight, unless their model says otherwise: 2024-01-01 in UTC.
@@ -58,19 +58,21 @@ class Model(ABC):
         return swf_log({"status": completed, **columns}, header=header, more=more)
 
 
-class Parameters(Struct):
+class Parameters(Struct, kw_only=True):
     """What a model has learned from a log."""
 
     source: str
     """The name of the log."""
     machine: int
     """Processors of the recorded machine."""
+    load: float | None = None
+    """The load of the log, with all its jobs; none in files of earlier versions."""
 
 
 class LearningModel(Model):
     """A model whose parameters are fitted to a log, and may be saved and used again.
 
-    It learns from the jobs that completed, ran for some time and asked for processors.
+    It learns from the jobs that ran, however they ended: they made up the load of the log.
     """
 
     parameters: Any
@@ -78,11 +80,12 @@ class LearningModel(Model):
 
     def fit(self, log: SwfLog, progress: Progress | None = None) -> Self:
         """Learn the parameters from a log; returns the model itself."""
-        jobs = characterised(log)
-        if len(jobs) < 2:
-            raise InputError(f"{log.path or 'the log'}: too few jobs that ran to learn from: {len(jobs)}")
+        jobs = jobs_that_ran(log)
+        if (ran := np.count_nonzero(jobs.run_time)) < 2:
+            raise InputError(f"{log.path or 'the log'}: too few jobs that ran to learn from: {ran}")
         machine = machine_of(log) or int(requested(jobs).max())
         self.parameters = self.learn(jobs, Path(log.path).name, machine, progress)
+        self.parameters.load = load(log).load
         return self
 
     def generate(self, jobs: int, seed: int) -> SwfLog:
@@ -91,7 +94,10 @@ class LearningModel(Model):
         if learned is None:
             raise InputError(f"the model {self.name} learns from a log; give it one")
         columns = self.draw(learned, jobs, np.random.default_rng(seed))
-        return self.to_log(columns, self.machine(learned), seed, learned.source, self.start(learned))
+        log = self.to_log(columns, self.machine(learned), seed, learned.source, self.start(learned))
+        if learned.load is not None:
+            log.header["Note"] = f"the log it is like has a load of {learned.load:.1%}"
+        return log
 
     def machine(self, learned: Any) -> int:
         """Processors of the machine that a log is generated for."""

@@ -12,13 +12,13 @@ comes from fractional Gaussian noise of the log's Hurst parameter, whose ranks c
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Final
 
 import numpy as np
 from msgspec import Meta, Struct
-from numpy.typing import NDArray
 
-from batsched_py.workload.description.jobs import DELTA, Bags, zipf_exponent
+from batsched_py.workload.description.jobs import DELTA, Bags, size_classes
 from batsched_py.workload.description.over_time import arrival_hurst
 from batsched_py.workload.swf.log import HOUR, WEEK, Floats, Integers, Random
 
@@ -42,7 +42,7 @@ _HOURS: Final = 168
 _WEEKEND: Final = 5
 #: How often an hour is halved: to less than a second.
 _HALVINGS: Final = 12
-#: Counts up to this many are classes of their own; above, each power of two is one.
+#: Counts up to this many are classes of their own.
 _FEW: Final = 8
 _CLASSES: Final = 64
 #: The most shares that are kept of a class.
@@ -68,6 +68,8 @@ class Cascade(Struct):
     """For parts of a week and of a day: see :func:`_splits`."""
     halves: list[Shares]
     """For halves of an hour, of half an hour, and so on."""
+    rate: float = 0.0
+    """Jobs a week from the first arrival to the last; 0 if it is the mean of whole weeks."""
 
 
 def fit_cascade(clock: Floats) -> Cascade:
@@ -81,6 +83,7 @@ def fit_cascade(clock: Floats) -> Cascade:
         whole, part = before[:, last] - before[:, first], before[:, middle] - before[:, first]
         seen.setdefault(table, []).append(np.stack([whole, part]))
     memory = arrival_hurst(clock)
+    span = float(clock[-1] - clock[0])
     totals = hours.sum(axis=1)
     inner = totals[1:-1] if weeks > 4 else totals
     return Cascade(
@@ -88,11 +91,15 @@ def fit_cascade(clock: Floats) -> Cascade:
         weeks=np.sort(inner).tolist(),
         calendar={table: _shares(*np.concatenate(pairs, axis=1)) for table, pairs in seen.items()},
         halves=[_halved(clock, HOUR / 2**level) for level in range(_HALVINGS)],
+        rate=len(clock) * WEEK / span if span > 0 else 0.0,
     )
 
 
 def generate_arrivals(cascade: Cascade, jobs: int, random: Random) -> Floats:
-    """So many arrivals, in whole seconds since a Monday at midnight, in ascending order."""
+    """So many arrivals, in whole seconds since a Monday at midnight, in ascending order.
+
+    Whole weeks are generated, as many as are needed, and cut off after the last of these arrivals.
+    """
     counts = {(0, _HOURS): _weekly(cascade, jobs, random)}
     for first, middle, last, table in _splits():
         whole = counts.pop((first, last))
@@ -106,8 +113,8 @@ def generate_arrivals(cascade: Cascade, jobs: int, random: Random) -> Floats:
         cells = np.concatenate([2 * cells, 2 * cells + 1])
         count = np.concatenate([part, count - part])
         cells, count = cells[count > 0], count[count > 0]
-    times = (np.repeat(cells, count) + random.random(jobs)) * (HOUR / 2**_HALVINGS)
-    return np.floor(np.sort(times))
+    times = (np.repeat(cells, count) + random.random(int(count.sum()))) * (HOUR / 2**_HALVINGS)
+    return np.floor(np.sort(times))[:jobs]
 
 
 def _splits() -> list[tuple[int, int, int, str]]:
@@ -131,14 +138,16 @@ def _splits() -> list[tuple[int, int, int, str]]:
 
 
 def _weekly(cascade: Cascade, jobs: int, random: Random) -> Integers:
-    """The number of jobs of each week, so many in all."""
-    weeks = max(1, round(jobs / max(float(np.mean(cascade.weeks)), 1.0)))
+    """The number of jobs of each week, at least so many in all."""
+    rate = cascade.rate or float(np.mean(cascade.weeks))
+    weeks = max(1, math.ceil(jobs / max(rate, 1.0)))
+    total = max(jobs, round(weeks * rate))
     noise = fractional_gaussian_noise(weeks, cascade.hurst, random)
     ranks = (np.argsort(np.argsort(noise)) + 0.5) / weeks
     wanted = np.quantile(cascade.weeks, ranks) + 1e-9
-    wanted *= jobs / wanted.sum()
+    wanted *= total / wanted.sum()
     counts = np.floor(wanted).astype(np.int64)
-    counts[np.argsort(counts - wanted, kind="stable")[: jobs - counts.sum()]] += 1
+    counts[np.argsort(counts - wanted, kind="stable")[: total - counts.sum()]] += 1
     return counts
 
 
@@ -149,12 +158,13 @@ def _halved(clock: Floats, length: float) -> Shares:
     return _shares(np.bincount(whole, count), np.bincount(whole, count * (halves % 2 == 0)))
 
 
-def _class(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    large = np.floor(np.log2(np.maximum(counts, 1))).astype(np.int64) + _FEW - 2
-    return np.where(counts <= _FEW, counts, large)
+def _class(counts: Integers, few: int = _FEW) -> Integers:
+    """Classes of counts: each up to a few, which is a power of two, is one; above, each power of two is."""
+    large = size_classes(np.maximum(counts, 1)) + few + 2 - few.bit_length()
+    return np.where(counts <= few, counts, large)
 
 
-def _shares(whole: NDArray[np.int64], part: NDArray[np.int64]) -> Shares:
+def _shares(whole: Integers, part: Integers) -> Shares:
     """What part of how many, in classes of how many; of many shares, evenly spread ones are kept."""
     filled = whole > 0
     share, number = (part[filled] / whole[filled]), _class(whole[filled].astype(np.int64))
@@ -195,7 +205,7 @@ def _stratified(groups: Integers, random: Random) -> Floats:
 
 #: Classes of delays: up to so many seconds.
 _DELAYS: Final = np.array([0, 1, 2, 3, 5, 8, 12, 20, 35, 60, 100, np.inf])
-#: Sizes up to this many are classes of their own; above, each power of two is one.
+#: Sizes up to this many are classes of their own.
 _SMALL: Final = 4
 _SIZES: Final = 14
 #: How many jobs' worth a class without any takes the mean of its size from.
@@ -230,7 +240,7 @@ def fit_bag_cuts(submit: Floats, bags: Bags, most: int, delta: float = DELTA) ->
     opens[bags.starts] = True
     sizes = np.arange(len(submit)) - np.repeat(bags.starts, bags.sizes) + 1
     in_time = (delays <= delta) & np.repeat(bags.sizes <= most, bags.sizes)[:-1]
-    place = (_size_class(sizes[:-1][in_time]), _delay_class(delays[in_time]))
+    place = (_size_class(sizes[:-1][in_time]), np.searchsorted(_DELAYS, delays[in_time]))
     opened, jobs = np.zeros((_SIZES, len(_DELAYS))), np.zeros((_SIZES, len(_DELAYS)))
     np.add.at(opened, place, opens[1:][in_time])
     np.add.at(jobs, place, 1)
@@ -243,12 +253,12 @@ def cut_bags(cuts: BagCuts, submit: Floats, planned: Integers, random: Random, d
     delays = np.diff(submit)
     late = ((delays > delta) | (planned[1:] != planned[:-1])).tolist()
     inside = (planned > 0).tolist()
-    delay_classes = _delay_class(delays).tolist()
-    size_classes = _size_class(np.arange(1, len(submit) + 1)).tolist()
+    delay_classes = np.searchsorted(_DELAYS, delays).tolist()
+    classes = _size_class(np.arange(1, len(submit) + 1)).tolist()
     chances = random.random(len(submit)).tolist()
     sizes, size = [], 1
     for place in range(len(submit) - 1):
-        chance = cuts.chances[size_classes[size - 1]][delay_classes[place]]
+        chance = cuts.chances[classes[size - 1]][delay_classes[place]]
         if late[place] or (not inside[place] and (size == cuts.most or chances[place] < chance)):
             sizes.append(size)
             size = 1
@@ -262,11 +272,6 @@ class ZipfSizes(Struct):
 
     exponent: Exponent
     most: int
-
-
-def fit_zipf_sizes(bags: Bags) -> ZipfSizes:
-    """The Zipf distribution of the largest likelihood."""
-    return ZipfSizes(exponent=zipf_exponent(bags.sizes), most=int(bags.sizes.max()))
 
 
 def cut_bags_by_size(zipf: ZipfSizes, submit: Floats, random: Random, delta: float = DELTA) -> Bags:
@@ -283,13 +288,8 @@ def cut_bags_by_size(zipf: ZipfSizes, submit: Floats, random: Random, delta: flo
     return Bags(np.arange(len(submit)), np.array(sizes))
 
 
-def _size_class(sizes: Integers) -> NDArray[np.int64]:
-    large = np.floor(np.log2(np.maximum(sizes, 1))).astype(np.int64) + _SMALL - 2
-    return np.minimum(np.where(sizes <= _SMALL, sizes - 1, large), _SIZES - 1)
-
-
-def _delay_class(delays: Floats) -> NDArray[np.int64]:
-    return np.minimum(np.searchsorted(_DELAYS, delays), len(_DELAYS) - 1)
+def _size_class(sizes: Integers) -> Integers:
+    return np.minimum(_class(sizes, _SMALL), _SIZES) - 1
 
 
 #: One in so many bags is a large one.
@@ -316,53 +316,36 @@ class LargeBags(Struct):
 
 def fit_large_bags(submit: Floats, bags: Bags) -> LargeBags:
     """Learn from the contiguous bags of a log."""
-    largest = np.argsort(bags.sizes, kind="stable")[_small(bags) :]
+    order = np.argsort(bags.sizes, kind="stable")
+    largest = order[len(order) - len(order) // _ONE_IN :]
     durations = bags.last(submit) - bags.first(submit)
     return LargeBags(len(submit), bags.sizes[largest].tolist(), durations[largest].tolist())
-
-
-def most_of_small_bags(bags: Bags) -> int:
-    """How many jobs the largest of all other bags has."""
-    return int(np.sort(bags.sizes)[_small(bags) - 1])
-
-
-def _small(bags: Bags) -> int:
-    return len(bags.sizes) - len(bags.sizes) // _ONE_IN
 
 
 def place_large_bags(
     large: LargeBags, submit: Floats, window: float, random: Random
 ) -> tuple[Floats, Integers]:
-    """Arrivals in which large bags have places, and for each job the number of its large bag, or 0."""
+    """Arrivals in which large bags have places, and for each job the number of its large bag, or 0.
+
+    A bag has the place of as many successive arrivals that came in about as long and are of no other yet.
+    """
     submit, planned = submit.copy(), np.zeros(len(submit), dtype=np.int64)
-    for number, which in enumerate(_drawn(large, len(submit), random), start=1):
+    known = len(large.sizes)
+    count = int(known * len(submit) / large.jobs + random.random())
+    chosen = (np.arange(count) + random.random(count)) / max(count, 1) * known
+    drawn = [which for which in chosen.astype(np.int64).tolist()[::-1] if large.sizes[which] < len(submit)]
+    for number, which in enumerate(drawn, start=1):
         size = large.sizes[which]
         duration = min(large.durations[which], size * window / 2)
-        first = _place(submit, planned, size, duration)
-        if first is None:
+        before = np.append(0, np.cumsum(planned > 0))
+        room = np.append(submit[size:], np.inf) - submit[: len(submit) - size + 1]
+        fits = (before[size:] == before[:-size]) & (room > duration)
+        if not fits.any():
             continue
+        span = submit[size - 1 :] - submit[: len(submit) - size + 1]
+        first = int(np.where(fits, np.abs(span - duration), np.inf).argmin())
         inside = slice(first, first + size)
         steps = (np.arange(size) + np.append(0.0, random.random(size - 1))) / size
         submit[inside] = np.floor(submit[first] + duration * steps)
         planned[inside] = number
     return submit, planned
-
-
-def _drawn(large: LargeBags, jobs: int, random: Random) -> list[int]:
-    """Which of the log's large bags so many jobs have, the largest first."""
-    known = len(large.sizes)
-    count = int(known * jobs / large.jobs + random.random())
-    chosen = (np.arange(count) + random.random(count)) / max(count, 1) * known
-    return [which for which in chosen.astype(np.int64).tolist()[::-1] if large.sizes[which] < jobs]
-
-
-def _place(submit: Floats, planned: Integers, size: int, duration: float) -> int | None:
-    """The first of so many successive arrivals that came in about so long, and are not of a large bag yet."""
-    before = np.append(0, np.cumsum(planned > 0))
-    free = before[size:] == before[:-size]
-    room = np.append(submit[size:], np.inf) - submit[: len(submit) - size + 1]
-    fits = free & (room > duration)
-    if not fits.any():
-        return None
-    span = submit[size - 1 :] - submit[: len(submit) - size + 1]
-    return int(np.where(fits, np.abs(span - duration), np.inf).argmin())

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Meta
 
 from batsched_py.workload.models import Model
-from batsched_py.workload.swf.log import Integers, Random, SwfLog
+from batsched_py.workload.swf.log import SwfLog
 
 #: Seconds on 1, 2, 4, 8, 16 and 32 processors; 0 where a program was not measured, or runs for too long.
 PROGRAMS: Final = {
@@ -57,7 +57,10 @@ class BatsimEvaluation(Model):
         """Draw each job independently of the others."""
         random = np.random.default_rng(seed)
         gaps = self.scale * random.weibull(self.shape, jobs)
-        powers = self._powers(jobs, random)
+        drawn = np.floor(random.lognormal(MU, SIGMA, jobs))
+        while (large := drawn >= self.processors.bit_length()).any():
+            drawn[large] = np.floor(random.lognormal(MU, SIGMA, int(large.sum())))
+        powers = drawn.astype(np.int64)
         programs = np.empty(jobs, dtype=np.int64)
         for power, seconds in enumerate(_SECONDS):
             mine = powers == power
@@ -72,11 +75,3 @@ class BatsimEvaluation(Model):
             "executable": programs + 1,
         }
         return self.to_log(columns, self.processors, seed)
-
-    def _powers(self, count: int, random: Random) -> Integers:
-        """The logarithms of the sizes, to the base 2."""
-        most = self.processors.bit_length()
-        powers = np.floor(random.lognormal(MU, SIGMA, count))
-        while (large := powers >= most).any():
-            powers[large] = np.floor(random.lognormal(MU, SIGMA, int(large.sum())))
-        return powers.astype(np.int64)

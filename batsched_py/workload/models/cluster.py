@@ -13,7 +13,6 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 from msgspec import Meta, Struct
-from numpy.typing import NDArray
 
 from batsched_py.workload.models import Model
 from batsched_py.workload.swf.log import HOUR, SwfLog
@@ -98,8 +97,10 @@ class Cluster(Model):
         places, run_times, walltimes, users, sizes, partitions, requests = map(
             np.array, zip(*rows, strict=True)
         )
+        hours = np.arange(int(np.ceil(jobs * seconds / HOUR)) + 1)
+        busy = np.array(DAY)[hours[:-1] % 24] * np.where(hours[:-1] // 24 % 7 >= 5, 0.5, 1.0)
         columns = {
-            "submit": np.floor(_moments(places, jobs * seconds)),
+            "submit": np.floor(np.interp(places, np.append(0, busy.cumsum()) / busy.sum(), hours * HOUR)),
             "run_time": run_times,
             "allocated_processors": sizes,
             "requested_processors": sizes,
@@ -146,11 +147,3 @@ class Cluster(Model):
             asked |= {"nodes": 1}
         asked["partitions"] = ["gpu" if kind.unit == "gpu" else "cpu"]
         return size, 2 if kind.unit == "gpu" else 1, json.dumps(asked)
-
-
-def _moments(places: NDArray[np.float64], duration: float) -> NDArray[np.float64]:
-    """When users submit, by places between 0 and 1: more by day than by night and at weekends."""
-    hours = np.arange(int(np.ceil(duration / HOUR)) + 1)
-    busy = np.array(DAY)[hours[:-1] % 24] * np.where(hours[:-1] // 24 % 7 >= 5, 0.5, 1.0)
-    moments: NDArray[np.float64] = np.interp(places, np.append(0, busy.cumsum()) / busy.sum(), hours * HOUR)
-    return moments

@@ -17,9 +17,9 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
-from batsched_py.workload.description.over_time import LAGS, autocorrelation, daily_work, variation
+from batsched_py.workload.description.jobs import log_run_times
+from batsched_py.workload.description.over_time import LAGS, autocorrelation, daily_work, intervals, variation
 from batsched_py.workload.models import Columns, Progress
 from batsched_py.workload.swf.log import DAY, Floats, Integers, Random
 
@@ -81,14 +81,12 @@ def draw_values(
 ) -> Floats:
     """A hidden value for each bag, given its user, program and number of jobs, and how full its day is."""
     crowding = min(persistence.crowding, persistence.everyone)
+    one = np.zeros_like(users)
     parts = (
         (persistence.user, levels(users, jobs, random)),
         (persistence.present, _slowly(users, persistence.keeping, random)),
         (crowding, -fullness),
-        (
-            persistence.everyone - crowding,
-            _slowly(np.zeros_like(users), persistence.everyones_keeping, random),
-        ),
+        (persistence.everyone - crowding, _slowly(one, persistence.everyones_keeping, random)),
         (persistence.program, levels(programs, jobs, random)),
     )
     own = max(1 - sum(share for share, _ in parts), 0.0)
@@ -169,7 +167,7 @@ def _far(values: Floats, users: Integers, programs: Integers) -> float:
     return _mean((values[here] * values[there])[programs[here] != programs[there]])
 
 
-def _mean(products: NDArray[np.float64]) -> float:
+def _mean(products: Floats) -> float:
     return float(products.mean()) if len(products) else 0.0
 
 
@@ -207,7 +205,7 @@ def make_room(
     less to do in each generated log, and as it makes the run times of a day alike, their autocorrelation
     would differ much between seeds.
     """
-    days = ((starts - starts.min()) // DAY).astype(np.int64)
+    days = intervals(starts, DAY)
     bags = np.bincount(whose)
     limit = _CLOSE * max(wanted, _LEAST)
     before = values
@@ -231,16 +229,15 @@ def make_room(
 
 def fullness_of_days(starts: Floats, processors: Integers) -> Floats:
     """For each bag, how much the bags of its day ask for: a logarithm, with the mean 0 and the variance 1."""
-    days = ((starts - starts.min()) // DAY).astype(np.int64)
+    days = intervals(starts, DAY)
     full = np.log(daily_work(starts, processors)[days])
     return (full - full.mean()) / max(float(full.std()), 1e-9)
 
 
 def _around(values: Floats) -> Floats:
     """For each day the mean of the week around it."""
-    week = np.ones(7)
-    means: Floats = np.convolve(values, week)[3:-3] / np.convolve(np.ones(len(values)), week)[3:-3]
-    return means
+    days = np.ones(len(values))
+    return np.asarray(np.convolve(values, np.ones(7))[3:-3] / np.convolve(days, np.ones(7))[3:-3])
 
 
 TRIALS: Final = 6
@@ -270,8 +267,9 @@ def calibrate(
     if len(run_times) <= LAGS[-1]:
         return persistence
     wanted = _moments(run_times)
-    keeping = max(persistence.everyones_keeping, _fading(wanted, bags_per_job))
-    persistence = replace(persistence, everyones_keeping=keeping)
+    ratio = float(np.clip(wanted[2] / max(wanted[1], _RIDGE), _RIDGE, 1 - _RIDGE))
+    fading = ratio ** (1 / ((LAGS[2] - LAGS[1]) * bags_per_job))
+    persistence = replace(persistence, everyones_keeping=max(persistence.everyones_keeping, fading))
     for seed in range(TRIALS):
         jobs = trial(persistence, seed)
         missing = (wanted - _moments(jobs["run_time"])) / (seed + 1)
@@ -280,15 +278,10 @@ def calibrate(
         user, everyone = _corrections(missing[2], far, lasting)
         (present,) = _corrections(missing[1] - between * user - everyone, between)
         (program,) = _corrections(missing[0] - near * (user + present) - everyone, near)
-        persistence = _corrected(persistence, user, present, everyone, program)
+        changes = {"program": program, "present": present, "everyone": everyone, "user": user}
+        persistence = _corrected(persistence, changes)
         progress(seed + 1, TRIALS)
     return persistence
-
-
-def _fading(wanted: Floats, bags_per_job: float) -> float:
-    """The correlation from one bag to the next of what fades as run times do between the last two lags."""
-    ratio = float(np.clip(wanted[2] / max(wanted[1], _RIDGE), _RIDGE, 1 - _RIDGE))
-    return ratio ** (1 / ((LAGS[2] - LAGS[1]) * bags_per_job))
 
 
 def _corrections(missing: float, *shared: float) -> list[float]:
@@ -297,20 +290,12 @@ def _corrections(missing: float, *shared: float) -> list[float]:
     return [scale * degree for degree in shared]
 
 
-def _corrected(
-    persistence: Persistence, user: float, present: float, everyone: float, program: float
-) -> Persistence:
+def _corrected(persistence: Persistence, changes: dict[str, float]) -> Persistence:
     """The corrected parts; none is negative, and together they leave something to the bag.
 
-    If there is too much of them, those that last least become smaller first.
+    If there is too much of them, those that last least become smaller first: ``changes`` are in that order.
     """
-    parts = {
-        "program": persistence.program + program,
-        "present": persistence.present + present,
-        "everyone": persistence.everyone + everyone,
-        "user": persistence.user + user,
-    }
-    parts = {name: max(float(part), 0.0) for name, part in parts.items()}
+    parts = {name: max(float(getattr(persistence, name) + by), 0.0) for name, by in changes.items()}
     excess = sum(parts.values()) - _MOST
     for name, part in parts.items():
         parts[name] = part - float(np.clip(excess, 0, part))
@@ -319,4 +304,4 @@ def _corrected(
 
 
 def _moments(run_times: Floats) -> Floats:
-    return np.array([autocorrelation(np.log(run_times), lag) or 0.0 for lag in LAGS])
+    return np.array([autocorrelation(log_run_times(run_times), lag) or 0.0 for lag in LAGS])

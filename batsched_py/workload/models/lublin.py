@@ -113,9 +113,12 @@ class Lublin(Model):
         first = np.argsort(submit, kind="stable")[:jobs]
         submit, queue = submit[first], queue[first]
         sizes, run_times = np.ones(jobs, dtype=np.int64), np.ones(jobs)
+        moved = log2(self.processors / _PUBLISHED_SIZE)
         for number, each in chosen.items():
             mine = queue == number
-            sizes[mine] = job_sizes(self._resized(each), int(mine.sum()), random)
+            middle, high = each.middle + moved, each.high + moved  # as is advised for another machine
+            resized = replace(each, low=min(each.low, middle), middle=middle, high=high)
+            sizes[mine] = job_sizes(resized, int(mine.sum()), random)
             run_times[mine] = job_run_times(each, sizes[mine], random)
         columns = {
             "submit": np.floor(submit),
@@ -125,12 +128,6 @@ class Lublin(Model):
             "queue": queue,
         }
         return self.to_log(columns, self.processors, seed)
-
-    def _resized(self, jobs: JobClass) -> JobClass:
-        """The bounds of sizes for another machine: those but the lowest are moved along, as is advised."""
-        moved = log2(self.processors / _PUBLISHED_SIZE)
-        low = min(jobs.low, jobs.middle + moved)
-        return replace(jobs, low=low, middle=jobs.middle + moved, high=jobs.high + moved)
 
 
 def job_sizes(jobs: JobClass | SlotsParameters, count: int, random: Random) -> Integers:

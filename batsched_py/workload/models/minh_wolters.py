@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import Meta
 from msgspec.structs import replace
 
-from batsched_py.workload.description.jobs import DELTA, contiguous_bags, requested
+from batsched_py.workload.description.jobs import DELTA, contiguous_bags, requested, zipf_exponent
 from batsched_py.workload.models import Columns, LearningModel, Parameters, Progress, arrivals
 from batsched_py.workload.models.arrivals import Cascade, Exponent, ZipfSizes
 from batsched_py.workload.models.shapes import Mixture, Pairs, Scale, count_pairs, fit_mixture
@@ -104,7 +104,7 @@ class MinhWolters(LearningModel):
     ) -> MinhWoltersParameters:
         """Stages 1 to 3."""
         mixture = fit_mixture(jobs.run_time, self.run_times, progress)
-        sizes = requested(jobs)
+        sizes, bags = requested(jobs), contiguous_bags(jobs, self.window)
         return MinhWoltersParameters(
             source=source,
             machine=machine,
@@ -112,7 +112,7 @@ class MinhWolters(LearningModel):
             mixture=mixture,
             parallelism=parallelism_classes(sizes),
             pairs=count_pairs(mixture.likeliest(jobs.run_time), sizes),
-            zipf=arrivals.fit_zipf_sizes(contiguous_bags(jobs, self.window)),
+            zipf=ZipfSizes(exponent=zipf_exponent(bags.sizes), most=int(bags.sizes.max())),
         )
 
     def draw(self, learned: MinhWoltersParameters, jobs: int, random: Random) -> Columns:

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from batsched_py.workload.description.jobs import DELTA, Bags
 from batsched_py.workload.models.shapes import BAG_CLASSES, bag_classes, is_large
@@ -54,24 +55,25 @@ def fit_recurrence(
 
     Each label has one of ``count`` situations. ``by_chance`` is how likely two new labels are the same.
     """
+    from scipy.optimize import nnls  # type: ignore[import-untyped]
+
     if len(labels) < _FEWEST or by_chance == 1:
         return Recurrence(1.0, [0.0] * count, [1.0] + [0.0] * (len(_ENDS) - 3))
     order = np.argsort(series, kind="stable")
     labels, series, situations = labels[order], series[order], situations[order]
     longest = max(min(_ENDS[-1], len(labels) // 4), 1)
     lags = np.unique(np.round(np.geomspace(1, longest, _LAGS)).astype(np.int64))
-    same = np.array([_same(labels, series, lag) for lag in lags.tolist()])
+    every = np.ones(len(labels), dtype=bool)
+    same = np.array([_same(labels, series, lag, every) for lag in lags.tolist()])
     known = np.clip((same - by_chance) / (1 - by_chance), 0, 1)
     columns = np.array([_recurring(lags, known, end, next_end) for end, next_end in pairwise(_ENDS)])
-    chances = _least_squares(columns.T, known)
+    chances = nnls(columns.T, known)[0]
     new = float(np.clip(1 - chances.sum(), 0.001, 1))
     others = chances[1:] / max(chances[1:].sum(), _LITTLE)
     by_others = float(others @ columns[1:, 0])
-    follows = series[1:] == series[:-1]
     last = []
     for situation in range(count):
-        inside = follows & (situations[1:] == situation)
-        again = float(np.mean((labels[1:] == labels[:-1])[inside])) if inside.any() else 0.0
+        again = _same(labels, series, 1, situations == situation)
         again = (again - by_chance) / (1 - by_chance) / (1 - new + _LITTLE)
         last.append(float(np.clip((again - by_others) / (1 - by_others + _LITTLE), 0, 1)))
     return Recurrence(round(new, 5), np.round(last, 5).tolist(), np.round(others, 5).tolist())
@@ -89,9 +91,9 @@ def draw_steps(recurrence: Recurrence, situations: Integers, random: Random) -> 
     return np.where(random.random(count) < recurrence.new, 0, steps)
 
 
-def _same(labels: Integers, series: Integers, lag: int) -> float:
-    """How likely labels of a series that are so many steps apart are the same."""
-    inside = series[lag:] == series[:-lag]
+def _same(labels: Integers, series: Integers, lag: int, chosen: NDArray[np.bool_]) -> float:
+    """How likely chosen labels are the same as those of their series that are so many steps before."""
+    inside = chosen[lag:] & (series[lag:] == series[:-lag])
     return float(np.mean((labels[lag:] == labels[:-lag])[inside])) if inside.any() else 0.0
 
 
@@ -100,16 +102,7 @@ def _recurring(lags: Integers, known: Floats, end: int, next_end: int) -> Floats
     steps = np.unique(np.round(np.linspace(end + 1, next_end, _SAMPLES)))
     between = np.abs(lags - steps[:, None])
     found = np.interp(np.log(np.maximum(between, 1)), np.log(lags), known)
-    mean: Floats = np.where(between == 0, 1.0, found).mean(axis=0)
-    return mean
-
-
-def _least_squares(matrix: Floats, wanted: Floats) -> Floats:
-    """The solution of least squares that has no negative number."""
-    from scipy.optimize import nnls  # type: ignore[import-untyped]
-
-    solution: Floats = nnls(matrix, wanted)[0]
-    return solution
+    return np.asarray(np.where(between == 0, 1.0, found).mean(axis=0))
 
 
 #: How long ago the last bag may be: up to delta, up to so many seconds, or longer.

@@ -48,8 +48,7 @@ class Realistic(models.LearningModel):
 
     The four stages of Minh and Wolters: clusters of run times by a mixture of Gaussians, parallelism, bags of
     tasks, and their combination; with arrivals, users, programs and estimates of its own. Users return, run
-    the same again, and run times persist, as in the log. It learns from the jobs that completed, ran for some
-    time and asked for processors.
+    the same again, and run times persist, as in the log.
     """
 
     name = "realistic"
@@ -77,13 +76,15 @@ class Realistic(models.LearningModel):
         ranks = shapes.ranks_within(shapes.bag_classes(bags.sizes), bags.means(jobs.run_time))
         fullness = hidden.fullness_of_days(bags.first(jobs.submit), bags.first(requested(jobs)) * bags.sizes)
         asked = bags.first(jobs.requested_time)[np.unique(programs, return_index=True)[1]]
+        large_bags = arrivals.fit_large_bags(jobs.submit, bags)
+        most = int(np.sort(bags.sizes)[-1 - len(large_bags.sizes)])
         learned = RealisticParameters(
             source=source,
             machine=machine,
             window=self.window,
             arrivals=arrivals.fit_cascade(wall_clock(jobs, jobs.submit)),
-            large_bags=arrivals.fit_large_bags(jobs.submit, bags),
-            bags=arrivals.fit_bag_cuts(jobs.submit, bags, arrivals.most_of_small_bags(bags), self.window),
+            large_bags=large_bags,
+            bags=arrivals.fit_bag_cuts(jobs.submit, bags, most, self.window),
             owners=owners.fit_owners(jobs.submit, jobs.user, jobs.group, bags, self.window),
             programs=owners.fit_programs(jobs.submit, users, programs, bags, self.window),
             shapes=shapes.fit_shapes(jobs, bags, programs, mixture),
@@ -95,12 +96,14 @@ class Realistic(models.LearningModel):
         )
 
         def trial(persistence: Persistence, seed: int) -> models.Columns:
-            return self.draw(replace(learned, run_times=persistence), len(jobs), np.random.default_rng(seed))
+            made = self.draw(replace(learned, run_times=persistence), len(jobs), np.random.default_rng(seed))
+            learned.shapes.stretch = shapes.stretched(
+                learned.shapes, jobs.run_time, requested(jobs), made, 1 / (seed + 1)
+            )
+            return made
 
-        bags_per_job = len(bags.sizes) / len(jobs)
-        learned.run_times = hidden.calibrate(
-            learned.run_times, jobs.run_time, bags_per_job, trial, trials_done
-        )
+        of_bags = len(bags.sizes) / len(jobs)
+        learned.run_times = hidden.calibrate(learned.run_times, jobs.run_time, of_bags, trial, trials_done)
         return learned
 
     def draw(self, learned: RealisticParameters, jobs: int, random: Random) -> models.Columns:
@@ -185,6 +188,4 @@ def _stages(progress: models.Progress | None) -> tuple[models.Progress, models.P
 
 def _longest(programs: Integers, bags: Bags, run_times: Floats) -> Floats:
     """The longest run time of each program."""
-    longest = np.zeros(int(programs.max()) + 1)
-    np.maximum.at(longest, programs, np.maximum.reduceat(run_times[bags.order], bags.starts))
-    return longest
+    return shapes.largest_of(np.repeat(programs, bags.sizes), run_times[bags.order])

@@ -16,8 +16,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.workload.description.jobs import Bags, requested
-from batsched_py.workload.models import Progress
+from batsched_py.workload.description.jobs import SHORTEST, Bags, log_run_times, requested, size_classes
+from batsched_py.workload.models import Columns, Progress
 from batsched_py.workload.swf.log import DAY, HOUR, Floats, Integers, Random, SwfLog
 
 Scale = Literal["log", "linear"]
@@ -44,16 +44,19 @@ class Mixture(Struct):
 
     def to_scale(self, run_times: Floats) -> Floats:
         """Run times as the clusters see them."""
-        return np.log(run_times) if self.scale == "log" else run_times
+        return log_run_times(run_times) if self.scale == "log" else run_times
 
     def from_scale(self, values: Floats, longest: Floats | None = None) -> Floats:
-        """Whole seconds, not beyond the longest; values beyond are mirrored, as a cut would pile them up."""
+        """Whole seconds, not beyond the longest; values beyond are mirrored, as a cut would pile them up.
+
+        Those nearer to what stands for 0 s than to 1 s are 0 s, on the logarithmic scale.
+        """
         low = self.to_scale(np.array(self.least))
         high = self.to_scale(np.array(self.most) if longest is None else longest)
         below = np.where(values > high, 2 * high - values, values)
         inside = np.clip(np.where(below < low, 2 * low - below, below), low, high)
         seconds = np.exp(inside) if self.scale == "log" else inside
-        return np.maximum(np.rint(seconds), 1.0)
+        return np.where(seconds < SHORTEST**0.5, 0.0, np.maximum(np.rint(seconds), 1.0))
 
     def likeliest(self, run_times: Floats) -> Integers:
         """The cluster that each run time most likely comes from."""
@@ -80,16 +83,21 @@ def fit_mixture(run_times: Floats, scale: Scale, progress: Progress | None = Non
     More than 20,000 run times are represented by that many of their quantiles, which loses nothing that
     a mixture could show.
     """
-    learner = _gaussian_mixture()
+    try:
+        from sklearn.mixture import GaussianMixture
+    except ImportError:
+        raise InputError(
+            "fitting a mixture needs scikit-learn; install it with: pip install 'batsched-py[models]'"
+        ) from None
     whole = Mixture(scale, [], [], [], float(run_times.min()), float(run_times.max()))
     values = np.sort(whole.to_scale(run_times))
     if len(values) > _SAMPLE:
         values = np.quantile(values, (np.arange(_SAMPLE) + 0.5) / _SAMPLE)
     most = min(_MOST_CLUSTERS, len(np.unique(values)))
     least_variance = _LEAST_VARIANCE if scale == "log" else _LEAST_VARIANCE * float(values.var() or 1.0)
-    best, least = None, np.inf
+    fits = []
     for clusters in range(1, most + 1):
-        fitted = learner(
+        mixture = GaussianMixture(
             clusters,
             covariance_type="spherical",
             init_params="k-means++",
@@ -99,28 +107,15 @@ def fit_mixture(run_times: Floats, scale: Scale, progress: Progress | None = Non
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that more steps would change the last digits
-            fitted.fit(values[:, None])
-        criterion = fitted.bic(values[:, None])
-        if criterion < least:
-            best, least = fitted, criterion
+            fits.append(mixture.fit(values[:, None]))
         if progress is not None:
             progress(clusters, most)
-    assert best is not None
+    best = min(fits, key=lambda mixture: float(mixture.bic(values[:, None])))
     order = np.argsort(best.means_.ravel())
     whole.weights = best.weights_[order].tolist()
     whole.means = best.means_.ravel()[order].tolist()
     whole.deviations = np.sqrt(best.covariances_[order]).tolist()
     return whole
-
-
-def _gaussian_mixture() -> Any:
-    try:
-        from sklearn.mixture import GaussianMixture
-    except ImportError:
-        raise InputError(
-            "fitting a mixture needs scikit-learn; install it with: pip install 'batsched-py[models]'"
-        ) from None
-    return GaussianMixture
 
 
 _DECADES: Final = 6
@@ -146,17 +141,15 @@ class Spread(Struct):
 def fit_spread(run_times: Floats, bags: Bags) -> Spread:
     """Learn from the bags of two jobs or more."""
     means = bags.means(run_times)
-    around = np.log(run_times) - np.repeat(np.log(means), bags.sizes)
+    around = log_run_times(run_times) - np.repeat(log_run_times(means), bags.sizes)
     widths = np.add.reduceat(np.abs(around), bags.starts) / bags.sizes
     classes = _classes(means, bags.sizes)
     of_jobs, width_of_jobs = np.repeat(classes, bags.sizes), np.repeat(widths, bags.sizes)
     wide = width_of_jobs > 0
+    deviations, of_jobs = around[wide] / width_of_jobs[wide], of_jobs[wide]
     return Spread(
         widths=[_quantiles(widths[classes == each]) for each in range(2 * _DECADES)],
-        deviations=[
-            _quantiles((around[wide] / width_of_jobs[wide])[of_jobs[wide] == each])
-            for each in range(2 * _DECADES)
-        ],
+        deviations=[_quantiles(deviations[of_jobs == each]) for each in range(2 * _DECADES)],
     )
 
 
@@ -171,8 +164,7 @@ def spread_out(spread: Spread, means: Floats, bags: Bags, random: Random) -> Flo
         deviations = _drawn(spread.deviations[each], int(job.sum()), random)
         around[job] = np.repeat(widths, bags.sizes[bag]) * deviations
     factors = np.exp(around)
-    run_times: Floats = factors * np.repeat(means / bags.means(factors), bags.sizes)
-    return run_times
+    return np.asarray(factors * np.repeat(means / bags.means(factors), bags.sizes))
 
 
 def _classes(means: Floats, sizes: Integers) -> Integers:
@@ -182,10 +174,8 @@ def _classes(means: Floats, sizes: Integers) -> Integers:
 
 
 def _quantiles(values: Floats) -> list[float]:
-    if not len(values):
-        return []
-    found = np.quantile(values, (np.arange(_QUANTILES) + 0.5) / _QUANTILES)
-    return np.round(found, 5).tolist()
+    ranks = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    return np.round(np.quantile(values, ranks), 5).tolist() if len(values) else []
 
 
 def _drawn(quantiles: list[float], count: int, random: Random) -> Floats:
@@ -241,6 +231,8 @@ class Shapes(Struct):
     spread: Spread
     longest: list[float]
     """The longest run time of jobs of 1 processor, of 2 or 3, of 4 to 7, ..."""
+    stretch: list[float] = []
+    """By which factor bags of these sizes run longer than the clusters say; 1 where there is none."""
 
 
 def fit_shapes(jobs: SwfLog, bags: Bags, programs: Integers, mixture: Mixture) -> Shapes:
@@ -271,7 +263,7 @@ def fit_shapes(jobs: SwfLog, bags: Bags, programs: Integers, mixture: Mixture) -
             for number, deviation in enumerate(mixture.deviations)
         ],
         spread=fit_spread(jobs.run_time, bags),
-        longest=_longest(jobs.run_time, sizes),
+        longest=np.maximum(largest_of(size_classes(sizes), jobs.run_time), 1).tolist(),
     )
 
 
@@ -319,7 +311,7 @@ def shares_of(counts: Floats) -> Floats:
 
 def bag_classes(sizes: NDArray[Any]) -> Integers:
     """Classes of bags: of one job, of two or three, of four to seven, ... of 512 and more."""
-    return np.minimum(np.floor(np.log2(sizes)).astype(np.int64), BAG_CLASSES - 1)
+    return np.minimum(size_classes(sizes), BAG_CLASSES - 1)
 
 
 def is_large(bags: Bags) -> NDArray[np.bool_]:
@@ -341,11 +333,6 @@ def count_pairs(clusters: Integers, sizes: Integers, weights: Integers | None = 
     return Pairs(pairs[0].tolist(), pairs[1].tolist(), counts.tolist())
 
 
-def size_classes(sizes: Integers) -> Integers:
-    """Classes of sizes: 1 processor, 2 or 3, 4 to 7, ..."""
-    return np.floor(np.log2(sizes)).astype(np.int64)
-
-
 def _sizes(sizes: Integers, jobs: Integers) -> Sizes:
     known, codes = np.unique(sizes, return_inverse=True)
     return Sizes(known.tolist(), np.bincount(codes, jobs).astype(np.int64).tolist())
@@ -362,12 +349,15 @@ def _cluster(values: Floats, sizes: Integers, deviation: float) -> Cluster:
     return Cluster(slope, centre, deviation)
 
 
-def _longest(run_times: Floats, sizes: Integers) -> list[float]:
-    longest = np.zeros(int(size_classes(sizes).max()) + 1)
-    np.maximum.at(longest, size_classes(sizes), run_times)
-    return np.maximum(longest, 1).tolist()
+def largest_of(groups: Integers, values: Floats) -> Floats:
+    """The largest value of each group, at least 0."""
+    largest = np.zeros(int(groups.max()) + 1)
+    np.maximum.at(largest, groups, values)
+    return largest
 
 
+#: No size is stretched by more.
+_MOST_STRETCH: Final = 2.0
 #: From at least so many run times in ascending order each bag takes the one at its place.
 _FEWEST: Final = 32
 
@@ -375,8 +365,8 @@ _FEWEST: Final = 32
 def draw_run_times(shapes: Shapes, means: Floats, sizes: Integers, bags: Bags, random: Random) -> Floats:
     """The run time of each job, given the mean and the size of each bag, in whole seconds."""
     longest = np.repeat(np.array(shapes.longest)[size_classes(sizes)], bags.sizes)
-    run_times = np.rint(spread_out(shapes.spread, means, bags, random))
-    return np.clip(run_times, max(shapes.mixture.least, 1), longest)
+    run_times = np.rint(spread_out(shapes.spread, np.maximum(means, SHORTEST), bags, random))
+    return np.clip(run_times, np.rint(shapes.mixture.least), longest)
 
 
 def ranks_within(groups: Integers, values: Floats) -> Floats:
@@ -433,7 +423,30 @@ def _run_times(shapes: Shapes, clusters: Integers, sizes: Integers, random: Rand
     slope, centre, deviation = lines[clusters].T
     middle = np.array(shapes.mixture.means)[clusters] + slope * (np.log(sizes) - centre)
     values = middle + deviation * random.standard_normal(len(clusters))
-    return shapes.mixture.from_scale(values, np.array(shapes.longest)[size_classes(sizes)])
+    longest = np.array(shapes.longest)[size_classes(sizes)]
+    run_times = shapes.mixture.from_scale(values, longest)
+    if shapes.stretch:
+        run_times = np.minimum(run_times * np.array(shapes.stretch)[size_classes(sizes)], longest)
+    return run_times
+
+
+def stretched(shapes: Shapes, run_times: Floats, sizes: Integers, trial: Columns, step: float) -> list[float]:
+    """The stretch of each class of sizes, corrected by what a trial lacks of the log's work.
+
+    Clusters tell the run times of each size as well as a few Gaussians can. What they miss in wide jobs is
+    much of the load. A step of 1 makes up for all that is missing.
+    """
+    classes = len(shapes.longest)
+    wanted = np.bincount(size_classes(sizes), run_times, classes) / np.bincount(
+        size_classes(sizes), minlength=classes
+    ).clip(1)
+    of_trial = size_classes(trial["requested_processors"])
+    count = np.bincount(of_trial, minlength=classes)
+    found = np.bincount(of_trial, trial["run_time"], classes) / count.clip(1)
+    known = (wanted > 0) & (found > 0)
+    ratio = np.divide(wanted, found, out=np.ones(classes), where=known)
+    before = np.array(shapes.stretch or [1.0] * classes)
+    return np.clip(before * ratio**step, 1 / _MOST_STRETCH, _MOST_STRETCH).tolist()
 
 
 def _clusters(shares: Floats, counts: Integers, random: Random) -> Integers:
@@ -494,29 +507,28 @@ def fit_requests(run_times: Floats, requested: Floats) -> Requests:
 
 def draw_requests(requests: Requests, run_times: Floats, random: Random) -> Floats:
     """A requested time for each run time: one of its class that is not below it, else whole hours."""
-    drawn = np.empty(len(run_times))
+    drawn = np.full(len(run_times), -1.0)
     classes = _run_time_classes(run_times)
     known, times, counts = map(np.array, (requests.classes, requests.times, requests.counts))
     seen = np.unique(known)
     for each in np.unique(classes).tolist():
         members = np.flatnonzero(classes == each)
         rows = known == seen[np.abs(seen - each).argmin()]
-        drawn[members] = _at_least(times[rows], counts[rows], run_times[members], random)
+        said = rows & (times > 0)
+        if said.any():
+            chosen = at_least(run_times[members], times[said], counts[said], random)
+            unsaid = counts[rows & ~said].sum() / counts[rows].sum()
+            drawn[members] = np.where(random.random(len(members)) < unsaid, -1.0, chosen)
     return drawn
 
 
-def _at_least(times: Floats, counts: Integers, run_times: Floats, random: Random) -> Floats:
-    """For each run time one of the times not below it, or none at all, as often as they were seen."""
-    unsaid = float(counts[times < 0].sum() / counts.sum())
-    said, weights = times[times > 0], counts[times > 0]
-    if not len(said):
-        return np.full(len(run_times), -1.0)
+def at_least(run_times: Floats, times: Floats, weights: NDArray[Any], random: Random) -> Floats:
+    """For each run time one of some ascending times that are not below it; whole hours beyond the largest."""
     cumulated = np.concatenate([[0], np.cumsum(weights)])
-    least = cumulated[np.searchsorted(said, run_times)]
+    least = cumulated[np.searchsorted(times, run_times)]
     drawn = least + random.random(len(run_times)) * (cumulated[-1] - least)
-    chosen = said[np.clip(np.searchsorted(cumulated, drawn, side="right") - 1, 0, len(said) - 1)]
-    above = np.where(least < cumulated[-1], chosen, np.ceil(run_times / HOUR) * HOUR)
-    return np.where(random.random(len(run_times)) < unsaid, -1.0, above)
+    chosen = times[np.clip(np.searchsorted(cumulated, drawn, side="right") - 1, 0, len(times) - 1)]
+    return np.where(least < cumulated[-1], chosen, np.ceil(run_times / HOUR) * HOUR)
 
 
 def _run_time_classes(run_times: Floats) -> Integers:

@@ -61,7 +61,12 @@ class UnitRequests:
                 raise InputError(
                     f"performance={performance}: limits does not say how many {name} jobs ask for"
                 )
-            speeds[name] = _speed(name, text)
+            try:
+                speeds[name] = float(text)
+            except ValueError:
+                speeds[name] = -1.0
+            if not 0 < speeds[name] < 1e12:
+                raise InputError(f"performance: {name}:{text}: give a number above 0")
         return cls(read, speeds)
 
     def draw(
@@ -83,10 +88,8 @@ class UnitRequests:
         least = self.limits[CORE][0]
         cores = np.minimum(np.clip(amounts.pop(CORE), least, sizes.clip(least)), machine)
         nodes = np.clip(np.rint(sizes / cores).astype(np.int64), 1, np.maximum(machine // cores, 1))
-        speed = cores * self.speeds[CORE]
-        for name, each in self.speeds.items():
-            if name != CORE:
-                speed = speed + amounts[name] * each
+        amounts_of_units = {CORE: cores, **amounts}
+        speed = np.sum([amounts_of_units[name] * each for name, each in self.speeds.items()], axis=0)
         columns: dict[str, NDArray[Any]] = {"nodes": nodes, "request": _requests(nodes, cores, amounts)}
         if MEMORY in amounts:
             columns["requested_memory"] = np.ceil(amounts[MEMORY] / cores)
@@ -126,16 +129,6 @@ def _limit(name: str, text: str) -> tuple[int, int]:
     if limit[0] > limit[1]:
         raise InputError(f"limits: {name}:{text}: the least is more than the most")
     return limit
-
-
-def _speed(name: str, text: str) -> float:
-    try:
-        speed = float(text)
-    except ValueError:
-        speed = -1.0
-    if not 0 < speed < 1e12:
-        raise InputError(f"performance: {name}:{text}: give a number above 0")
-    return speed
 
 
 SLOTS: Final = 48
@@ -298,11 +291,14 @@ class Slots(LearningModel):
         clock = np.maximum(clock - clock[0] // DAY * DAY, 0)
         if clock.max() > _LONGEST * DAY:
             raise InputError(f"{jobs.path or 'the log'}: covers more than {_LONGEST:,} days, as no log does")
-        first_day = _first_day(jobs)
+        months_are_known = start_of(jobs) is not None
+        first_day = START // int(DAY)
+        if months_are_known:
+            day = local_time(jobs, jobs.submit[:1]).astype("datetime64[D]").astype(np.int64)
+            first_day = max(int(day[0]), 0)
         slots = np.bincount((clock % DAY // _SLOT).astype(np.int64), minlength=SLOTS) / len(clock)
         weekdays, months = _rates_of_days(first_day, clock)
-        if start_of(jobs) is None:
-            months = [1.0] * 12
+        months = months if months_are_known else [1.0] * 12
         calendar = SlotCalendar(first_day, slots.tolist(), weekdays, months)
         return SlotsParameters(
             source=source,
@@ -326,7 +322,7 @@ class Slots(LearningModel):
         if self.days is not None and spent[-1] > 0:
             spent *= learned.calendar().spent(np.array([self.days * DAY]))[0] / spent[-1]
         processors, speed, more = units.draw(sizes, machine, random)
-        run_times = np.maximum(np.rint(work / (speed * LOG_SPEED)), 1)
+        run_times = np.where(work > 0, np.maximum(np.rint(work / (speed * LOG_SPEED)), 1), 0)
         if more:
             more["work"] = run_times * speed
         return {
@@ -336,14 +332,6 @@ class Slots(LearningModel):
             "requested_processors": processors,
             **more,
         }
-
-
-def _first_day(jobs: SwfLog) -> int:
-    """The day of the first submission, since 1970-01-01; of a log of unknown start, a usual day."""
-    if start_of(jobs) is None:
-        return START // int(DAY)
-    day = local_time(jobs, jobs.submit[:1]).astype("datetime64[D]").astype(np.int64)
-    return max(int(day[0]), 0)
 
 
 def _shares_of_sizes(sizes: Integers) -> dict[str, float]:
@@ -365,20 +353,16 @@ def _shares_of_sizes(sizes: Integers) -> dict[str, float]:
 def _rates_of_days(first_day: int, clock: Floats) -> tuple[list[float], list[float]]:
     """How many jobs come on a day of each weekday, and of each month, relative to the mean of all days.
 
-    The first and the last day count as far as they belong to the log.
+    The first and the last day count as far as they belong to the log. Kinds of which there are none have 1.
     """
     day = (clock // DAY).astype(np.int64)
     lengths = np.ones(int(day.max()) + 1)
     lengths[0] -= clock.min() % DAY / DAY
     lengths[-1] -= 1 - clock.max() % DAY / DAY
-    weekday, month = kinds_of_days(first_day, len(lengths))
-    return _rates(weekday, day, lengths, 7), _rates(month, day, lengths, 12)
-
-
-def _rates(kinds: Integers, day: Integers, lengths: Floats, count: int) -> list[float]:
-    """Jobs a day on days of each kind, relative to all; 1 for kinds of which there are none."""
-    jobs, days = np.bincount(kinds[day], minlength=count), np.bincount(kinds, lengths, minlength=count)
-    known = days > 0
-    rates = np.ones(count)
-    rates[known] = jobs[known] / days[known] / (jobs.sum() / days.sum())
-    return rates.tolist()
+    rates = np.ones(7), np.ones(12)
+    for kinds, each in zip(kinds_of_days(first_day, len(lengths)), rates, strict=True):
+        jobs = np.bincount(kinds[day], minlength=len(each))
+        days = np.bincount(kinds, lengths, minlength=len(each))
+        known = days > 0
+        each[known] = jobs[known] / days[known] / (jobs.sum() / days.sum())
+    return rates[0].tolist(), rates[1].tolist()

@@ -11,8 +11,12 @@ from typing import ClassVar, TextIO
 
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
-from batsched_py.workload.lines import check_is_file
+from batsched_py.workload.doubts import warn_of_doubts
+from batsched_py.workload.lines import check_is_file, read_lines
 from batsched_py.workload.swf.log import SwfLog
+
+#: Fields in a record of Frontier's log; the Standard Workload Format has 18.
+_MORE_FIELDS = 21
 
 
 class Source(ABC):
@@ -65,19 +69,35 @@ SOURCES = Registry[Source]("kind of log", Source, __name__, "batsched_py.sources
 
 
 def source_of(path: str | Path, kind: str | None = None, options: Mapping[str, str] | None = None) -> Source:
-    """The kind of a file: the named one, else by the ending of its name, else by its first bytes."""
+    """The kind of a file: the named one, else by the longest ending that fits, else by its first bytes."""
     if kind is None:
-        kind = _by_ending(path) or _by_beginning(Path(path))
+        name = Path(path).name.lower()
+        endings = {ending: kind for kind, cls in SOURCES.all().items() for ending in cls.endings}
+        fitting = [ending for ending in endings if name.endswith(ending)]
+        kind = endings[max(fitting, key=len)] if fitting else _by_beginning(Path(path))
+        if kind == "swf" and has_more_fields(Path(path)):
+            kind = "frontier"
     if kind is None:
         known = ", ".join(f"{name} ({', '.join(cls.endings)})" for name, cls in SOURCES.all().items())
         raise InputError(f"{path}: what kind of log is it? Name it so, or say which; known are {known}")
     return SOURCES.create(kind, options or {})
 
 
+def has_more_fields(path: Path) -> bool:
+    """Whether the first record of a log has as many fields as those of Frontier's."""
+    if not isfile(path):
+        return False
+    lines = (line for piece in read_lines(path) for line in piece.split(b"\n"))
+    first = next((line for line in lines if line.strip() and not line.startswith(b";")), b"")
+    return len(first.split()) == _MORE_FIELDS
+
+
 def read_log(path: str | Path, kind: str | None = None, options: Mapping[str, str] | None = None) -> SwfLog:
     """Read a log from a file of any known kind."""
     path = check_is_file(path)
-    return source_of(path, kind, options).read(path)
+    log = source_of(path, kind, options).read(path)
+    warn_of_doubts(log)
+    return log
 
 
 def write_log(
@@ -90,14 +110,6 @@ def write_log(
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
     return source.lost(log)
-
-
-def _by_ending(path: str | Path) -> str | None:
-    """The kind with the longest ending that fits."""
-    name = Path(path).name.lower()
-    endings = {ending: kind for kind, cls in SOURCES.all().items() for ending in cls.endings}
-    fitting = [ending for ending in endings if name.endswith(ending)]
-    return endings[max(fitting, key=len)] if fitting else None
 
 
 def _by_beginning(path: Path) -> str | None:

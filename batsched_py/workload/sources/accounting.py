@@ -43,10 +43,10 @@ _KILOBYTES: Final = {"": 1 / 1024, "k": 1.0, "m": 1024.0, "g": 1024.0**2, "t": 1
 _UNLIMITED: Final = ("", "UNLIMITED", "Partition_Limit", "INVALID", "Unknown", "None")
 
 
-def for_each(texts: NDArray[Any], read: Callable[[str], float]) -> NDArray[np.float64]:
+def for_each(texts: NDArray[Any], read: Callable[[str], Any], dtype: type = np.float64) -> NDArray[Any]:
     """What each text says; each distinct one is read once."""
     codes, distinct = distinct_texts(texts)
-    return np.array([read(text) for text in distinct], dtype=np.float64)[codes] if len(texts) else np.empty(0)
+    return np.array([read(text) for text in distinct], dtype)[codes] if len(texts) else np.empty(0, dtype)
 
 
 def distinct_texts(texts: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:
@@ -134,6 +134,10 @@ def length_of(text: str) -> int:
 NAMED: Final = {column: column.capitalize() for column in EXTRA}
 
 
+#: So many kinds of odd values are told, those of most jobs.
+_SHOWN_ODD: Final = 5
+
+
 @dataclass
 class Account:
     """What happened to the records of a file on their way into a log."""
@@ -144,11 +148,34 @@ class Account:
     guessed: Counter[str] = field(default_factory=Counter)
     bad: dict[int, str] = field(default_factory=dict)
     """What is wrong with which line, counted from 1."""
+    told: list[str] = field(default_factory=list)
+    """What was found out about the file and is said when all of it is read."""
+    odd: Counter[str] = field(default_factory=Counter)
+    """What was made of odd values, with the number of jobs; said, too, and among what is guessed."""
+    _numbers: set[float] = field(default_factory=set)
+
+    def tell(self, text: str) -> None:
+        """Say something about the file, once."""
+        if text not in self.told:
+            self.told.append(text)
 
     def reject(self, line: int, reason: str, kind: str) -> None:
         """Leave out a line that cannot be read."""
         self.bad[line] = reason
         self.left_out[kind] += 1
+
+    def tell_odd(self, text: str, which: NDArray[np.bool_]) -> None:
+        """Say of how many jobs something odd was made something of."""
+        if which.any():
+            self.odd[text] += int(which.sum())
+
+    def came_before(self, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which numbers of jobs some record before had."""
+        found = np.zeros(len(numbers), dtype=bool)
+        for row, number in enumerate(numbers.tolist()):
+            found[row] = number in self._numbers
+            self._numbers.add(number)
+        return found
 
     def header(self, system: str, origin: float, zone: str, machine: int) -> dict[str, str]:
         """The header of a log that begins at a Unix time; the size of its machine is a guess."""
@@ -166,6 +193,10 @@ class Account:
         what = bad_lines_text(self.bad, len(self.bad)) if self.bad else "it has none"
         if not nb_jobs:
             raise InputError(f"{self.path}: no record of a finished job: {what}")
+        for text in self.told:
+            _log.warning("%s: %s", self.path, text)
+        for text, count in self.odd.most_common(_SHOWN_ODD):
+            _log.warning("%s: %s: %s of %s jobs", self.path, text, f"{count:,}", f"{nb_jobs:,}")
         if self.bad:
             _log.warning("%s: left out: %s", self.path, what)
 
@@ -177,7 +208,7 @@ class Account:
             header=dict(header),
             path=str(self.path),
             left_out=dict(self.left_out),
-            guessed={kind: count for kind, count in self.guessed.items() if count},
+            guessed={kind: count for kind, count in (self.guessed + self.odd).items() if count},
             **rest,
         )
 

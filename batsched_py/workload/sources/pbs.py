@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from batsched_py.output_files import writing_text
 from batsched_py.workload.sources import Source, accounting, count_lost, open_text
 from batsched_py.workload.sources.accounting import Account
 from batsched_py.workload.swf.conventions import CANCELLED, COMPLETED, FAILED
@@ -71,7 +72,7 @@ class Pbs(Source):
         """Write an ``E`` record for each job that was executed."""
         log = log.select(~log.never_started)
         names = {column: accounting.names_of(log, column) for column in _NAMED}
-        with path.open("w", encoding="utf-8", newline="\n") as file:
+        with writing_text(path) as file:
             for first in range(0, len(log), _PIECE):
                 piece = np.arange(first, min(first + _PIECE, len(log)))
                 named = {column: values[piece] for column, values in names.items()}
@@ -103,9 +104,7 @@ class Pbs(Source):
             "resources_used.ncpus": log.processors.tolist(),
             "resources_used.walltime": [_clock(time) for time in log.run_time.tolist()],
         }
-        texts = [
-            [f"{key}={value}" if value != "" else "" for value in column] for key, column in fields.items()
-        ]
+        texts = [[f"{key}={value}" * (value != "") for value in column] for key, column in fields.items()]
         clock = on_clock(np.round(ends), accounting.zone_named(self.zone)).astype("datetime64[s]")
         ids = log.more.get("id", log.job_number).tolist()
         return [
@@ -158,6 +157,10 @@ def _job(name: str, fields: dict[str, str], account: Account) -> dict[str, Any]:
     run_time = used if used >= 0 else end - start
     limit = accounting.duration(fields.get("Resource_List.walltime", ""))
     exit_status = int(_number(fields.get("Exit_status") or "0"))
+    is_cancelled = exit_status in _TERMINATED and not 0 < limit <= run_time  # by a signal, before its limit
+    unsuccessful = CANCELLED if is_cancelled else FAILED
+    memory = accounting.memory(fields.get("Resource_List.pmem", ""))[0]
+    memory_of_all = accounting.memory(fields.get("Resource_List.mem", ""))[0]
     return {
         "submit": queued,
         "wait": max(start - queued, 0.0),
@@ -167,8 +170,8 @@ def _job(name: str, fields: dict[str, str], account: Account) -> dict[str, Any]:
         "used_memory": _share(accounting.memory(fields.get("resources_used.mem", ""))[0], allocated),
         "requested_processors": requested if requested > 0 else allocated,
         "requested_time": limit if limit > 0 else -1.0,
-        "requested_memory": _requested_memory(fields, requested or allocated),
-        "status": _status(exit_status, run_time, limit),
+        "requested_memory": memory if memory > 0 else _share(memory_of_all, requested or allocated),
+        "status": COMPLETED if exit_status == 0 else unsuccessful,
         "user": fields.get("user", ""),
         "group": fields.get("group", ""),
         "executable": fields.get("jobname", ""),
@@ -187,13 +190,6 @@ def _number(text: str) -> float:
     if not abs(number) <= _LARGEST:
         raise ValueError(f"{text[:25]} is no number that a log has")
     return number
-
-
-def _status(exit_status: int, run_time: float, limit: float) -> int:
-    """Ended by a signal at its limit is a failure, before it a cancellation."""
-    if exit_status == 0:
-        return COMPLETED
-    return CANCELLED if exit_status in _TERMINATED and not (0 < limit <= run_time) else FAILED
 
 
 def _requested(fields: dict[str, str]) -> int:
@@ -227,12 +223,6 @@ def _exec_slots(text: str) -> int:
         count = accounting.whole(slots.partition("*")[2])
         total += accounting.length_of(slots) if count is None else count
     return total
-
-
-def _requested_memory(fields: dict[str, str], size: int) -> float:
-    """Kilobytes for each processor."""
-    each = accounting.memory(fields.get("Resource_List.pmem", ""))[0]
-    return each if each > 0 else _share(accounting.memory(fields.get("Resource_List.mem", ""))[0], size)
 
 
 def _share(amount: float, size: int) -> float:

@@ -17,8 +17,10 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
+from batsched_py.output_files import writing_text
 from batsched_py.workload.sources import Source, accounting, count_lost, open_text, slurm_fields
 from batsched_py.workload.sources.accounting import Account, Piece
+from batsched_py.workload.sources.separators import realigned
 from batsched_py.workload.sources.slurm_fields import Records
 from batsched_py.workload.swf.conventions import CANCELLED, COMPLETED, FAILED
 from batsched_py.workload.swf.log import SwfLog, on_clock, start_of
@@ -36,6 +38,9 @@ _AS_A_WHOLE: Final = "cancelled as a whole"
 _WHOLE_ARRAY: Final = f"task of an array that was {_AS_A_WHOLE}"
 #: How many tasks of arrays that were cancelled as a whole a file may tell of.
 _MOST_TASKS: Final = 1_000_000
+
+#: More tasks than this in one array are a mistake; a Slurm allows 1,000 of them unless it is told otherwise.
+_LARGEST_ARRAY: Final = 100_000
 _WRITTEN: Final = (
     "JobID", "User", "Group", "JobName", "Partition", "Submit", "Start", "End", "State", "ElapsedRaw",
     "Timelimit", "ReqCPUS", "AllocCPUS", "ReqMem", "AllocTRES",
@@ -43,11 +48,16 @@ _WRITTEN: Final = (
 #: Columns of the log that are names, and the fields that say them.
 _NAMED: Final = {"user": "User", "group": "Group", "executable": "JobName", "partition": "Partition"}
 #: Columns beside the log, and the fields that say them.
-_KEPT: Final = {"account": "Account", "qos": "QOS", "priority": "Priority", "reservation": "Reservation"}
+_KEPT: Final = {
+    "account": "Account", "qos": "QOS", "priority": "Priority", "reservation": "Reservation",
+    "submit_line": "SubmitLine", "licences": "Licenses", "reason": "Reason",
+}  # fmt: skip
 #: Why most lines of a file are no jobs of the log.
 STEP: Final = "step of a job"
 _PEAK: Final = "MaxRSS of steps"
 _PIECE: Final = 10_000
+#: What a delimiter inside of a value is written as until the line is cut into its values.
+_INSIDE: Final = "\x1e"
 
 
 @dataclass(frozen=True)
@@ -80,7 +90,10 @@ class Sacct(Source):
         origin = float(np.floor(times["Submit"].min()))
         columns = self._columns(records, times, origin, account)
         named, names = accounting.named_columns({name: records.text(field) for name, field in _NAMED.items()})
-        header = account.header("Slurm", origin, self.zone, self._machine(columns)) | names
+        starts = columns["submit"] + np.maximum(columns["wait"], 0)
+        in_use = accounting.most_in_use(starts, starts + columns["run_time"], columns["allocated_processors"])
+        machine = max(in_use, int(columns["requested_processors"].max()))
+        header = account.header("Slurm", origin, self.zone, machine) | names
         more = {
             "id": records.text("JobID").astype(str),
             "state": records.states(),
@@ -157,14 +170,9 @@ class Sacct(Source):
             return {}
         return {"eligible": np.nan_to_num(np.maximum(moments - submit, 0.0), nan=0.0)}
 
-    def _machine(self, columns: dict[str, NDArray[Any]]) -> int:
-        starts = columns["submit"] + np.maximum(columns["wait"], 0)
-        in_use = accounting.most_in_use(starts, starts + columns["run_time"], columns["allocated_processors"])
-        return max(in_use, int(columns["requested_processors"].max()))
-
     def write(self, path: Path, log: SwfLog) -> None:
         """Write what sacct would have printed."""
-        with path.open("w", encoding="utf-8", newline="\n") as file:
+        with writing_text(path) as file:
             file.write("|".join(_WRITTEN) + "\n")
             file.writelines("\n".join(map("|".join, piece)) + "\n" for piece in self._lines(log))
 
@@ -239,11 +247,13 @@ def _tables(path: Path, account: Account) -> Iterator[pd.DataFrame]:
         lines, piece = enumerate(file, start=2), None
         while piece is None or piece:
             piece = list(islice(lines, _PIECE))
-            good = list(_good_lines(piece, len(names), delimiter, account))
+            good = list(_good_lines(piece, names, delimiter, account))
             records = StringIO("\n".join([delimiter.join(names), *(text for _, text in good)]))
             table = pd.read_csv(
                 records, sep=delimiter, dtype=object, keep_default_na=False, quoting=csv.QUOTE_NONE
             )
+            if any(_INSIDE in text for _, text in good):
+                table = table.replace(_INSIDE, delimiter, regex=True)
             yield table.copy().assign(line=[number for number, _ in good])
 
 
@@ -254,14 +264,25 @@ def _delimiter(head: str) -> str:
 
 
 def _good_lines(
-    lines: Iterable[tuple[int, str]], nb_fields: int, delimiter: str, account: Account
+    lines: Iterable[tuple[int, str]], names: list[str], delimiter: str, account: Account
 ) -> Iterator[tuple[int, str]]:
+    """The lines that can be read; a delimiter inside of a value is written as another character."""
+    nb_fields = len(names)
     for number, line in lines:
         text = line.rstrip("\r\n")
         if text.count(delimiter) == nb_fields:
             text = text.removesuffix(delimiter)
         if text.count(delimiter) == nb_fields - 1:
             yield number, text
+        elif text.count(delimiter) >= nb_fields:
+            values = realigned(names, text.split(delimiter), delimiter)
+            if values is None:
+                raise InputError(
+                    f"{account.path}: line {number}: {text.count(delimiter) + 1} fields instead of "
+                    f"{nb_fields}, and no single way to read it, for a value has a {delimiter!r}; give sacct "
+                    "another separator: --delimiter=$'\\x1f'"
+                )
+            yield number, delimiter.join(value.replace(delimiter, _INSIDE) for value in values)
         elif text.strip():
             fields = text.count(delimiter) + 1
             account.reject(number, f"{fields} fields instead of {nb_fields}", "another number of fields")
@@ -301,7 +322,7 @@ def _jobs(tables: Iterable[pd.DataFrame], account: Account) -> Records:
     ids = jobs["JobID"].tolist()
     tasks = [_tasks(name) for name in ids]
     counts = [max(sum(map(len, numbers)), 1) for numbers in tasks]
-    if sum(counts) > len(counts) + _MOST_TASKS:
+    if sum(counts) > len(counts) + _MOST_TASKS or max(counts, default=0) > _LARGEST_ARRAY:
         raise _too_many_tasks(account.path)
     if any(tasks):
         account.guessed[_WHOLE_ARRAY] += sum(c for c in counts if c > 1)
@@ -314,23 +335,42 @@ def _jobs(tables: Iterable[pd.DataFrame], account: Account) -> Records:
 
 
 def _too_many_tasks(path: Path) -> InputError:
-    return InputError(f"{path}: tells of more than {_MOST_TASKS} tasks of arrays that were {_AS_A_WHOLE}")
+    return InputError(
+        f"{path}: tells of more than {_MOST_TASKS} tasks of arrays that were {_AS_A_WHOLE}, or of more than "
+        f"{_LARGEST_ARRAY} of one array"
+    )
 
 
 def _tasks(name: str) -> list[range]:
-    """The numbers of the tasks that a record like ``12_[3-5,9]`` represents; none for any other record."""
+    """The numbers of the tasks that a record like ``12_[3-5,9]`` represents; none for any other record.
+
+    One that is named twice is one task.
+
+    >>> _tasks("12_[3-5,9,4-6]")
+    [range(3, 6), range(6, 7), range(9, 10)]
+    """
     parts = _PENDING_TASKS.fullmatch(name)
     if parts is None:
         return []
     ends = (each.partition("-")[::2] for each in parts[2].split(","))
-    return [range(int(first), int(last or first) + 1) for first, last in ends]
+    told: list[range] = []
+    for first, last in sorted((int(first), int(last or first)) for first, last in ends):
+        begin = max(first, told[-1].stop) if told else first
+        if begin <= last:
+            told.append(range(begin, last + 1))
+    return told
 
 
 def _written_moments(moments: NDArray[Any], zone: tzinfo) -> list[str]:
     """Moments of Unix time on the clock of a zone, with its offset."""
     local = on_clock(np.round(moments), zone)
     texts = local.astype("datetime64[s]").astype(str).tolist()
-    offsets = _each(local - np.round(moments), _written_offset)
+
+    def offset(seconds: float) -> str:
+        hours, minutes = divmod(abs(int(seconds)) // 60, 60)
+        return f"{'-' if seconds < 0 else '+'}{hours:02}{minutes:02}"
+
+    offsets = _each(local - np.round(moments), offset)
     return [text + offset for text, offset in zip(texts, offsets, strict=True)]
 
 
@@ -338,11 +378,6 @@ def _each(numbers: NDArray[Any], write: Callable[[float], str]) -> list[str]:
     """Each number as text; each distinct one is written once."""
     distinct, codes = np.unique(numbers, return_inverse=True)
     return np.array([write(number) for number in distinct.tolist()], dtype=object)[codes].tolist()
-
-
-def _written_offset(seconds: float) -> str:
-    hours, minutes = divmod(abs(int(seconds)) // 60, 60)
-    return f"{'-' if seconds < 0 else '+'}{hours:02}{minutes:02}"
 
 
 def _written_states(log: SwfLog) -> list[str]:

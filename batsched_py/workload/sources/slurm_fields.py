@@ -83,14 +83,17 @@ class Records:
 
     def states(self) -> Texts:
         """The first word of each state: it may be ``CANCELLED by 1001``, and ``COMPLETED+`` when cut off."""
-        codes, distinct = accounting.distinct_texts(self.text("State"))
-        firsts = np.array([(text.split() or [""])[0].rstrip("+") for text in distinct], dtype=str)
-        return firsts[codes] if len(distinct) else np.empty(0, dtype=str)
+        return accounting.for_each(
+            self.text("State"), lambda text: (text.split() or [""])[0].rstrip("+"), str
+        )
 
     def processors(self, tres: str, *names: str) -> Numbers:
         """What the first of some fields says that says anything, else the trackable resources."""
-        counted = accounting.for_each(self.text(tres), lambda text: resources(text).get("cpu", -1.0))
-        return first_known(*(self.number(name) for name in names), counted)
+        return first_known(*(self.number(name) for name in names), self.counted(tres, "cpu"))
+
+    def counted(self, tres: str, name: str) -> Numbers:
+        """How much of something is among the trackable resources of a field."""
+        return accounting.for_each(self.text(tres), lambda text: resources(text).get(name, -1.0))
 
     def gpus(self) -> Integers:
         """GPUs of any type, as allocated, else as requested."""
@@ -108,21 +111,23 @@ class Records:
 
     def requested_nodes(self) -> Numbers:
         """How many nodes a job asked for at least."""
-        counted = accounting.for_each(self.text("ReqTRES"), lambda text: resources(text).get("node", -1.0))
-        return first_known(self.number("ReqNodes"), counted)
+        return first_known(self.number("ReqNodes"), self.counted("ReqTRES", "node"))
 
     def features(self) -> Texts:
         """What the nodes of a job had to have, without how many of them had to."""
-        codes, distinct = accounting.distinct_texts(self.known_text("Constraints"))
-        plain = [_COUNT_OF_NODES.sub("", text).translate(_PARENTHESES) for text in distinct]
-        return np.array(plain, dtype=object)[codes] if plain else np.empty(0, dtype=object)
+        texts = self.known_text("Constraints")
+        return accounting.for_each(
+            texts, lambda text: _COUNT_OF_NODES.sub("", text).translate(_PARENTHESES), object
+        )
 
     def gpu_type(self) -> Texts:
         """The type of the GPUs that a job asked for, if it asked for one type."""
-        codes, distinct = accounting.distinct_texts(self.text("ReqTRES"))
-        types = [[key for key in resources(text) if key.startswith(_TYPED)] for text in distinct]
-        only = [found[0][len(_TYPED) :] if len(found) == 1 else "" for found in types]
-        return np.array(only, dtype=object)[codes] if only else np.empty(0, dtype=object)
+
+        def only(text: str) -> str:
+            types = [key for key in resources(text) if key.startswith(_TYPED)]
+            return types[0].removeprefix(_TYPED) if len(types) == 1 else ""
+
+        return accounting.for_each(self.text("ReqTRES"), only, object)
 
     def limit(self) -> Numbers:
         """The longest time that a job may run."""
@@ -141,8 +146,7 @@ class Records:
         kinds = accounting.for_each(texts, lambda text: "cn".find(accounting.memory(text)[1] or " "))
         kinds = np.where(amounts > 0, kinds, -1)
         for tres in ("ReqTRES", "AllocTRES"):
-            said = accounting.for_each(self.text(tres), lambda text: resources(text).get("mem", -1.0))
-            amounts = np.where(amounts > 0, amounts, said)
+            amounts = np.where(amounts > 0, amounts, self.counted(tres, "mem"))
         total = np.where(kinds == 1, amounts * np.maximum(self.nodes(), 1), amounts)
         each = np.where(kinds == 0, amounts, np.round(total / np.maximum(sizes, 1)))
         return np.where(amounts > 0, each, -1.0)
@@ -270,11 +274,8 @@ def in_seconds(part: str) -> str:
 
 def _arrays(ids: Iterable[str], lines: Iterable[str]) -> list[str]:
     """For each task of an array of which only some may run at once, the array and how many."""
-    arrays = []
-    for name, line in zip(ids, lines, strict=True):
-        task, limit = _TASK.fullmatch(name), _found(_LIMIT, line)
-        arrays.append(f"{task[1]}%{limit}" if task is not None and limit else "")
-    return arrays
+    found = ((_TASK.fullmatch(name), _found(_LIMIT, line)) for name, line in zip(ids, lines, strict=True))
+    return [f"{task[1]}%{limit}" if task is not None and limit else "" for task, limit in found]
 
 
 def _found(pattern: re.Pattern[str], line: str) -> str:

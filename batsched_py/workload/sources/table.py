@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import csv
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol
 
 import msgspec
 import numpy as np
@@ -13,18 +15,23 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
+from batsched_py.output_files import writing, writing_text
+from batsched_py.workload.doubts import warn_of_doubts
 from batsched_py.workload.lines import read_parquet
-from batsched_py.workload.sources import Source, open_text
+from batsched_py.workload.presets import PRESETS, Preset, preset_for
+from batsched_py.workload.sources import SOURCES, Source, open_text
+from batsched_py.workload.sources import mapping as mapping_of
 from batsched_py.workload.sources.accounting import NAMED, Account, Piece, in_zone, numbered, unix_times
+from batsched_py.workload.sources.mapping import MOMENTS, Mapped, full_mapping, read_mapping
 from batsched_py.workload.swf.conventions import CANCELLED
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
+from batsched_py.workload.swf.reader import settled
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _Columns = dict[str, NDArray[Any]]
 
-_TIMES: Final = ("submit", "start", "end")
 _HEADER: Final = b"batsched-py header"
 
 #: How many rows are read at a time.
@@ -36,8 +43,23 @@ DATES: Final = "dates"
 #: No date has more characters; it takes minutes to find out what a million of them mean.
 _LONGEST_DATE: Final = 100
 
-#: No number of a log is larger.
-_LARGEST: Final = 2.0**53
+#: Dates that begin with the day or with the month.
+_NUMBERED_DATE: Final = r"^(\d{1,2})[/.-](\d{1,2})[/.-]\d{2}"
+
+#: Dates that say in which zone they are.
+_ZONED_DATE: Final = r":\d\d(?:[.,]\d+)?\s*(?:Z|UTC|GMT|[+-]\d\d:?(?:\d\d)?)$"
+
+#: No moment is later, in seconds since 1970; later ones are in another unit.
+_LATEST: Final = 1e11
+
+#: What stands for a number that is not known; an empty field does, too.
+_UNKNOWN: Final = frozenset({"nan", "na", "n/a", "null", "none", "-", ""})
+
+#: What Slurm writes for a time without a limit.
+_UNLIMITED: Final = (2.0**32 - 1, 2.0**32 - 2)
+
+#: A log that begins so late counts its seconds from 1970: no log is 15 years long.
+_SURELY_UNIX: Final = 15 * 365 * 86400.0
 
 
 @dataclass(frozen=True)
@@ -46,34 +68,48 @@ class Table(Source):
 
     Needed are submit, run_time or start and end, and requested_processors or allocated_processors. Others are
     wait, requested_time, user, group, executable, queue, partition, status and so on; columns of other names
-    are kept beside the log. Times are numbers of seconds, or dates. Users, groups, executables, queues and
-    partitions may be names. A job of status 5 without a run time, or without a start, was cancelled while it
-    waited.
+    are kept beside the log. Times are numbers of seconds, or dates; numbers that can only be seconds since
+    1970 are taken for these. Users, groups, executables, queues and partitions may be names, and the status
+    may be a word or a return code. A job of status 5 without a run time, or without a start, was cancelled
+    while it waited.
     """
 
     name = "csv"
     endings: ClassVar[tuple[str, ...]] = (".csv",)
 
     columns: Annotated[
-        str, Meta(description="What the file calls columns, like submit:SubmitTime,user:Owner.")
+        str,
+        Meta(description="What the file calls columns, like submit:SubmitTime,requested_time:Limit/min."),
     ] = ""
-    zone: Annotated[str, Meta(description="Time zone of dates that have none.")] = "UTC"
+    zone: Annotated[str, Meta(description="Time zone of dates that have none; UTC if nothing is said.")] = ""
+    preset: Annotated[
+        str, Meta(description="The kind of table, if its columns do not tell; none for no kind.")
+    ] = ""
 
     def read(self, path: Path) -> SwfLog:
         """Read a log."""
         table, header = next(self._load(path))
-        account = Account(path)
-        columns, kinds, names, more = self._columns(table, account)
-        if kinds.get("submit") == DATES:
-            origin = float(np.floor(columns["submit"].min())) if len(columns["submit"]) else 0.0
-            columns["submit"] = columns["submit"] - origin
-            header = {"UnixStartTime": f"{origin:.0f}", "TimeZoneString": self.zone} | header
-        return account.log(columns, header | names, more=more)
+        return self.log_of(table, header, Account(path))
+
+    def log_of(self, table: pd.DataFrame, header: Mapping[str, str], account: Account) -> SwfLog:
+        """The log that a table is; its column ``line`` says where each row stands."""
+        read = self._reading(table, account)
+        columns, submit = read.columns, read.columns["submit"]
+        first = float(np.floor(submit.min())) if len(submit) else 0.0
+        if read.kinds.get("submit") == DATES or (first >= _SURELY_UNIX and "UnixStartTime" not in header):
+            columns["submit"] = np.round(submit - first, 6)
+            header = {"UnixStartTime": f"{first:.0f}", "TimeZoneString": read.zone} | dict(header)
+        return account.log(columns, dict(header) | read.names, more=read.more, mapping=read.shown())
+
+    def beginning(self, path: Path, rows: int) -> tuple[pd.DataFrame, SwfLog]:
+        """The first rows of a table as they are, and as a log."""
+        table, header = next(self._load(path, rows))
+        return table.drop(columns="line"), self.log_of(table, header, Account(path))
 
     def write(self, path: Path, log: SwfLog) -> None:
         """Write a log: the comments of its header, then the columns of which anything is known."""
         columns = _known(log)
-        with path.open("w", encoding="utf-8", newline="\n") as file:
+        with writing_text(path) as file:
             for key, value in log.header.items():
                 file.writelines(f"# {key}: {line}\n" for line in value.split("\n"))
             file.write(",".join(columns) + "\n")
@@ -92,9 +128,9 @@ class Table(Source):
     def pieces(self, path: Path, account: Account) -> Iterator[Piece]:
         """The records of a file, some at a time."""
         for table, header in self._load(path, PIECE):
-            columns, kinds, names, _ = self._columns(table, account)
+            read = self._reading(table, account)
             waits = "id" in table and ("after" in table or "array" in table)
-            yield Piece(columns, header, names, kinds, waits)
+            yield Piece(read.columns, header, read.names, read.kinds, waits)
 
     def machine_header(self, header: Mapping[str, str], machine: Callable[[], int]) -> Mapping[str, str]:
         """The comments of the file."""
@@ -114,6 +150,9 @@ class Table(Source):
                 skipped += 1
                 place = file.tell()
             file.seek(place)
+            names = next(csv.reader([file.readline()], skipinitialspace=True), [])
+            _check_distinct(names, path)
+            file.seek(place)
             options: Any = {"skipinitialspace": True, "keep_default_na": False, "na_values": [""]}
             first = skipped + 2
             try:
@@ -124,73 +163,27 @@ class Table(Source):
             except (ValueError, pd.errors.ParserError) as error:
                 raise InputError(f"{path}: not a table in CSV: {error}") from None
 
-    def _names(self) -> dict[str, str]:
-        names = {}
-        for pair in filter(None, self.columns.split(",")):
-            ours, colon, theirs = pair.partition(":")
-            if not colon or ours not in (*COLUMNS, "start", "end"):
-                raise InputError(
-                    f"columns={self.columns}: write NAME:COLUMN, where NAME is one of {', '.join(COLUMNS)}"
-                )
-            names[theirs] = ours
-        return names
+    def _reading(self, table: pd.DataFrame, account: Account) -> _Reading:
+        """What the good rows of a table say; what was taken without being named is told once."""
+        _check_distinct(map(str, table.columns), account.path)
+        preset = self._preset(table, account)
+        table = preset.prepare(table)
+        usual = [each for each in read_mapping(preset.columns) if each.theirs in table]
+        mapping = {each.ours: each for each in (*usual, *read_mapping(self.columns))}
+        full = full_mapping(mapping.values(), table.columns, str(account.path))
+        if mapping and (taken := [each.ours for each in full if not each.is_named]):
+            account.tell(f"taken because of their names: columns {', '.join(taken)}")
+        return _Reading(table, full, self.zone or preset.zone, preset.states, account)
 
-    def _columns(
-        self, table: pd.DataFrame, account: Account
-    ) -> tuple[_Columns, dict[str, str], dict[str, str], _Columns]:
-        """What the good rows of a table say: the columns of a log, those that are dates or numbers, what
-        names stand for numbers, and the other columns."""
-        table = table.rename(columns=self._names())
-        _check_columns(table, account.path)
-        times = {name: self._moments(table, name) for name in _TIMES if name in table}
-        numbers = {
-            name: _numbers(table[name]) for name in COLUMNS
-            if name in table and name not in (*NAMED, "submit")
-        }  # fmt: skip
-        run_time = numbers["run_time"] if "run_time" in numbers else times["end"] - times["start"]
-        never_started = np.zeros(len(table), dtype=bool)
-        if "status" in numbers:
-            never_started = (numbers["status"] == CANCELLED) & ~(run_time >= 0)
-            numbers, run_time = _settled(numbers, run_time, never_started)
-        good = np.ones(len(table), dtype=bool)
-        for name, column in {"submit": times["submit"], "run_time": run_time, **numbers}.items():
-            _reject(account, table, good, ~np.isfinite(column), f"{name} is no number or time")
-        _reject(account, table, good, times["submit"] < 0, "submit is negative")
-        _reject(account, table, good, run_time < 0, "run_time is unknown or negative")
-        columns: _Columns = numbers | {"submit": times["submit"], "run_time": run_time}
-        if "start" in times and "wait" not in columns:
-            begun = np.where(never_started, times.get("end", np.nan), times["start"])
-            columns["wait"] = np.nan_to_num(begun - times["submit"], nan=-1.0)
-        names: dict[str, str] = {}
-        for name in NAMED:
-            if name in table:
-                columns[name], lines = _codes(table[name])
-                names |= {NAMED[name]: lines} if lines else {}
-        more = {
-            name: table[name].to_numpy() for name in table
-            if name not in (*COLUMNS, *_TIMES, "line")
-        }  # fmt: skip
-        kinds = {
-            name: DATES if _is_dated(table[name]) else "numbers"
-            for name, moments in times.items()
-            if np.isfinite(moments).any()
-        }
-        columns, more = ({name: of[name][good] for name in of} for of in (columns, more))
-        return columns, kinds, names, more
-
-    def _moments(self, table: pd.DataFrame, name: str) -> NDArray[np.float64]:
-        """Seconds: numbers as they are, dates as Unix time."""
-        import pandas as pd
-
-        column = table[name]
-        if not _is_dated(column):
-            return _numbers(column)
-        if not pd.api.types.is_datetime64_any_dtype(column):
-            column = column.where(column.astype(str).str.len() <= _LONGEST_DATE)
-        moments = pd.DatetimeIndex(pd.to_datetime(column, errors="coerce", format="mixed"))
-        if moments.tz is None:
-            moments = in_zone(moments, self.zone)
-        return unix_times(moments)
+    def _preset(self, table: pd.DataFrame, account: Account) -> Preset:
+        """The preset that is named, or else the one for such columns, unless these are named."""
+        if self.preset:
+            return Preset() if self.preset == "none" else PRESETS.create(self.preset, {})
+        found = None if self.columns else preset_for(table.columns)
+        if found is None:
+            return Preset()
+        account.tell(f"read as a table of {found.name} (-i preset=none reads it as any other)")
+        return found
 
 
 @dataclass(frozen=True)
@@ -205,9 +198,7 @@ class Parquet(Table):
         first = 1
         try:
             for table in read_parquet(path, rows):
-                kept = (table.schema.metadata or {}).get(_HEADER)
-                header = msgspec.json.decode(kept, type=dict[str, str]) if kept else {}
-                frame = table.to_pandas()
+                frame, header = frame_of(table)
                 yield frame.assign(line=np.arange(len(frame)) + first), header
                 first += len(frame)
         except InputError:
@@ -225,7 +216,7 @@ class Parquet(Table):
         first = next(_pieces(columns))
         schema = pyarrow.Schema.from_pandas(first, preserve_index=False)
         schema = schema.with_metadata({_HEADER: msgspec.json.encode(log.header)})
-        with arrow.ParquetWriter(path, schema) as writer:
+        with writing(path) as file, arrow.ParquetWriter(file, schema) as writer:
             for piece in _pieces(columns):
                 writer.write_table(pyarrow.Table.from_pandas(piece, schema, preserve_index=False))
 
@@ -244,13 +235,235 @@ def _pyarrow() -> Any:
     return pyarrow.parquet
 
 
-def _check_columns(table: pd.DataFrame, path: Path) -> None:
-    names = set(table.columns)
+class ArrowStream(Protocol):
+    """A table in memory that other libraries can read, such as those of polars and pyarrow."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Its columns, as Arrow passes them on."""
+
+
+def log_in_memory(table: pd.DataFrame | ArrowStream, options: Mapping[str, str]) -> SwfLog:
+    """The log that a table in memory is."""
+    import pandas as pd
+
+    header: dict[str, str] = {}
+    if isinstance(table, pd.DataFrame):
+        frame = _with_index(table)
+    elif hasattr(table, "__arrow_c_stream__"):
+        _pyarrow()
+        import pyarrow
+
+        frame, header = frame_of(pyarrow.table(table))
+    else:
+        raise InputError(f"a log is read from a file, a DataFrame or an Arrow stream, not from {type(table)}")
+    source = SOURCES.create("csv", options)
+    assert isinstance(source, Table)
+    account = Account(Path("table in memory"))
+    log = source.log_of(frame.assign(line=np.arange(1, len(frame) + 1)), header, account)
+    warn_of_doubts(log)
+    return replace(log, path="")
+
+
+def arrow_stream(table: pd.DataFrame, requested_schema: Any = None) -> Any:
+    """A table as Arrow passes it on."""
+    _pyarrow()
+    import pyarrow
+
+    return pyarrow.Table.from_pandas(table, preserve_index=False).__arrow_c_stream__(requested_schema)
+
+
+def frame_of(table: Any) -> tuple[pd.DataFrame, dict[str, str]]:
+    """A table of pyarrow for pandas, and the header of a log that is in its metadata."""
+    kept = (table.schema.metadata or {}).get(_HEADER)
+    header = msgspec.json.decode(kept, type=dict[str, str]) if kept else {}
+    return _with_index(table.to_pandas()), header
+
+
+def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table whose index is among its columns if it has a name."""
+    named = [name for name in frame.index.names if name is not None]
+    return frame.reset_index(level=named).reset_index(drop=True)
+
+
+class _Reading:
+    """What the good rows of a table say."""
+
+    columns: _Columns
+    """Those of a log that are known."""
+    names: dict[str, str]
+    """What names stand for numbers, under their keys in a header."""
+    kinds: dict[str, str]
+    """Whether moments are dates or numbers."""
+    more: _Columns
+    """The other columns."""
+
+    def __init__(
+        self,
+        table: pd.DataFrame,
+        mapping: Sequence[Mapped],
+        zone: str,
+        words: Mapping[str, int],
+        account: Account,
+    ) -> None:
+        self.zone = zone
+        self._table, self._account = table, account
+        self._mapping = {each.ours: each for each in mapping}
+        if "job_number" in self._mapping and np.isnan(self._number("job_number")).any():
+            self._table = table = table.rename(columns={self._mapping.pop("job_number").theirs: "id"})
+        _check_columns(self._mapping.keys(), account.path)
+        times = {name: self._moments(name) for name in MOMENTS if name in self._mapping}
+        numbers = {
+            name: self._number(name) if name == "run_time" else self._if_known(name)
+            for name in self._mapping
+            if name not in (*NAMED, *MOMENTS, "status")
+        }
+        if "status" in self._mapping:
+            numbers["status"] = self._states(words)
+        run_time = (
+            numbers["run_time"] if "run_time" in numbers else np.round(times["end"] - times["start"], 6)
+        )
+        never_started = np.zeros(len(table), dtype=bool)
+        if "status" in numbers:
+            never_started = (numbers["status"] == CANCELLED) & ~(run_time >= 0)
+            unknown = np.full(len(table), -1.0)
+            sizes = {"allocated_processors": unknown, "requested_processors": unknown}
+            numbers |= settled({**sizes, **numbers, "run_time": run_time}, never_started)
+            run_time = numbers["run_time"]
+        self._good = np.ones(len(table), dtype=bool)
+        for name, column in {"submit": times["submit"], "run_time": run_time, **numbers}.items():
+            self._reject(~np.isfinite(column), f"{name} is no number or time")
+        for name, column in times.items():
+            unit = f"{name}:{self._mapping[name].theirs}/ms"
+            self._reject(
+                column > _LATEST, f"{name} is in a year beyond 5000, unless it has another unit: {unit}"
+            )
+        if "job_number" in numbers:
+            self._reject(account.came_before(numbers["job_number"]), "job_number came before")
+        self._reject(times["submit"] < 0, "submit is negative")
+        self._reject(run_time < 0, "run_time is unknown or negative")
+        columns: _Columns = numbers | {"submit": times["submit"], "run_time": run_time}
+        if "start" in times and "wait" not in columns:
+            begun = np.where(never_started, times.get("end", np.nan), times["start"])
+            wait = np.nan_to_num(np.round(begun - times["submit"], 6), nan=-1.0)
+            early = (begun < times["submit"]) & self._good
+            account.tell_odd("wait unknown, for a start before the submission", early)
+            columns["wait"] = np.where(early, -1.0, wait)
+        self.names = {}
+        for name in filter(self._mapping.get, NAMED):
+            columns[name], lines = _codes(self._column(name))
+            self.names |= {NAMED[name]: lines} if lines else {}
+        self.kinds = {
+            name: DATES if self._is_dated(name) else "numbers"
+            for name, moments in times.items()
+            if np.isfinite(moments).any()
+        }
+        taken = {each.theirs for each in self._mapping.values()}
+        more = {name: table[name].to_numpy() for name in table if name not in (*taken, "line")}
+        self.columns, self.more = ({name: of[name][self._good] for name in of} for of in (columns, more))
+
+    def shown(self) -> dict[str, str]:
+        """For each column of the log, what of the table it is."""
+        kinds = {DATES: f"dates, {self.zone} where they have no zone", "numbers": "seconds"}
+        return {
+            name: f"{each.theirs}{each.unit and f' in {each.unit}'}"
+            + (f" ({kinds[self.kinds[name]]})" if name in self.kinds and not each.unit else "")
+            for name, each in self._mapping.items()
+        }
+
+    def _column(self, name: str) -> pd.Series:
+        return self._table[self._mapping[name].theirs]
+
+    def _number(self, name: str) -> NDArray[np.float64]:
+        return mapping_of.numbers(self._column(name), self._mapping[name])
+
+    def _if_known(self, name: str) -> NDArray[np.float64]:
+        """Numbers, with -1 for fields that are empty, and whole ones of processors."""
+        values, column = self._number(name), self._column(name)
+        words = column.astype(object).where(~column.isna(), "").astype(str).str.strip().str.lower()
+        values[np.isnan(values) & words.isin(_UNKNOWN).to_numpy()] = -1.0
+        if name == "requested_time":
+            values[np.isin(values, [each * self._mapping[name].factor for each in _UNLIMITED])] = -1.0
+        if name in mapping_of.PROCESSORS:
+            broken = np.isfinite(values) & (values != np.floor(values))
+            self._account.tell_odd("sizes rounded up to whole processors", broken)
+            values = np.ceil(values)
+        return values
+
+    def _is_dated(self, name: str) -> bool:
+        import pandas as pd
+
+        column = self._column(name)
+        if pd.api.types.is_datetime64_any_dtype(column) or isinstance(column.dtype, pd.PeriodDtype):
+            return True
+        return not pd.api.types.is_numeric_dtype(column) and bool(np.isnan(self._number(name)).all())
+
+    def _moments(self, name: str) -> NDArray[np.float64]:
+        """Seconds: numbers as they are, dates as Unix time."""
+        import pandas as pd
+
+        column = self._column(name)
+        if not self._is_dated(name):
+            return self._number(name)
+        if isinstance(column.dtype, pd.PeriodDtype):
+            column = column.dt.to_timestamp()
+        if pd.api.types.is_datetime64_any_dtype(column):
+            moments = pd.DatetimeIndex(column)
+            return unix_times(in_zone(moments, self.zone) if moments.tz is None else moments)
+        return self._written_dates(name, column.astype(object).where(~column.isna(), "").astype(str))
+
+    def _written_dates(self, name: str, texts: pd.Series) -> NDArray[np.float64]:
+        """Dates as text, each with a zone of its own or in that of the table."""
+        import pandas as pd
+
+        texts = texts.where(texts.str.len() <= _LONGEST_DATE, "").str.strip()
+        parts = texts.str.extract(_NUMBERED_DATE).astype(float)
+        is_day_first, is_month_first = (parts > 12).any()
+        if parts[0].notna().any() and is_day_first == is_month_first:
+            example = texts[parts[0].notna()].iloc[0]
+            raise InputError(
+                f"{self._account.path}: {name}: dates like {example!r} may be day/month or month/day; "
+                "write them as YYYY-MM-DD"
+            )
+        found = np.full(len(texts), np.nan)
+        zoned = texts.str.contains(_ZONED_DATE).to_numpy()
+        for rows in filter(np.any, (zoned, ~zoned)):
+            moments = pd.DatetimeIndex(
+                pd.to_datetime(
+                    texts[rows],
+                    errors="coerce",
+                    format="mixed",
+                    dayfirst=bool(is_day_first),
+                    utc=rows is zoned,
+                )
+            )
+            found[rows] = unix_times(moments if rows is zoned else in_zone(moments, self.zone))
+        return found
+
+    def _states(self, words: Mapping[str, int]) -> NDArray[np.float64]:
+        found, unknown = mapping_of.states(self._column("status"), self._mapping["status"], words)
+        for word, count in sorted(unknown.items()):
+            self._account.odd[f"status unknown, for {word!r}"] += count
+        return found
+
+    def _reject(self, wrong: NDArray[np.bool_], reason: str) -> None:
+        """Leave out rows for a reason, unless they are left out already."""
+        for row in np.flatnonzero(wrong & self._good).tolist():
+            self._account.reject(int(self._table["line"].iloc[row]), reason, reason)
+        self._good &= ~wrong
+
+
+def _check_distinct(names: Iterable[str], path: Path) -> None:
+    for name, count in Counter(names).items():
+        if count > 1 and name:
+            raise InputError(f"{path}: {count} columns are called {name!r}; give each a name of its own")
+
+
+def _check_columns(names: Collection[str], path: Path) -> None:
     if "submit" not in names:
         missing = "submit"
-    elif not ("run_time" in names or {"start", "end"} <= names):
+    elif not ("run_time" in names or {"start", "end"} <= set(names)):
         missing = "run_time, nor start and end"
-    elif not names & {"requested_processors", "allocated_processors"}:
+    elif not {"requested_processors", "allocated_processors"} & set(names):
         missing = "requested_processors or allocated_processors"
     else:
         return
@@ -259,31 +472,17 @@ def _check_columns(table: pd.DataFrame, path: Path) -> None:
     )
 
 
-def _settled(
-    numbers: _Columns, run_time: NDArray[Any], never_started: NDArray[np.bool_]
-) -> tuple[_Columns, NDArray[Any]]:
-    """The numbers and the run times; jobs that were cancelled as they waited ran for 0 s on 0 processors."""
-    run_time = np.where(never_started, 0.0, run_time)
-    unknown = np.full(len(run_time), -1.0)
-    allocated = numbers.get("allocated_processors", unknown)
-    requested = numbers.get("requested_processors", unknown)
-    settled = {
-        "allocated_processors": np.where(never_started, 0.0, allocated),
-        "requested_processors": np.where(never_started & ~(requested > 0), allocated, requested),
-    }
-    if "run_time" in numbers:
-        settled["run_time"] = run_time
-    return numbers | settled, run_time
-
-
-def _known(log: SwfLog) -> dict[str, NDArray[Any]]:
-    """The columns of which anything is known."""
+def _known(log: SwfLog) -> _Columns:
+    """The columns of which anything is known; whole numbers are written without a fraction."""
     columns = {name: getattr(log, name) for name in COLUMNS}
-    known = {name: column for name, column in columns.items() if (column != -1).any()}
-    return {name: _whole(column) for name, column in (known | log.more).items()}
+    known = {name: column for name, column in columns.items() if (column != -1).any()} | log.more
+    for name, column in known.items():
+        if column.dtype.kind == "f" and len(column) and (column == np.floor(column)).all():
+            known[name] = column.astype(np.int64)
+    return known
 
 
-def _pieces(columns: dict[str, NDArray[Any]]) -> Iterator[pd.DataFrame]:
+def _pieces(columns: _Columns) -> Iterator[pd.DataFrame]:
     """The table, piece by piece."""
     import pandas as pd
 
@@ -291,42 +490,10 @@ def _pieces(columns: dict[str, NDArray[Any]]) -> Iterator[pd.DataFrame]:
         yield pd.DataFrame({name: column[first : first + PIECE] for name, column in columns.items()})
 
 
-def _whole(column: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers are written without a fraction."""
-    if column.dtype.kind == "f" and len(column) and (column == np.floor(column)).all():
-        return column.astype(np.int64)
-    return column
-
-
-def _reject(
-    account: Account, table: pd.DataFrame, good: NDArray[np.bool_], wrong: NDArray[np.bool_], reason: str
-) -> None:
-    """Leave out rows for a reason, unless they are left out already."""
-    for row in np.flatnonzero(wrong & good).tolist():
-        account.reject(int(table["line"].iloc[row]), reason, reason)
-    good &= ~wrong
-
-
-def _is_dated(column: pd.Series) -> bool:
-    import pandas as pd
-
-    return not pd.api.types.is_numeric_dtype(column) and bool(np.isnan(_numbers(column)).all())
-
-
-def _numbers(column: pd.Series) -> NDArray[np.float64]:
-    import pandas as pd
-
-    try:
-        numbers = pd.to_numeric(column, errors="coerce")
-    except OverflowError:  # of integers that no double can hold
-        numbers = pd.to_numeric(column.astype(str), errors="coerce")
-    values = numbers.to_numpy(dtype=np.float64)
-    return np.where(np.abs(values) <= _LARGEST, values, np.nan)
-
-
 def _codes(column: pd.Series) -> tuple[NDArray[np.int64], str]:
     """Numbers as they are, names numbered."""
-    numbers = _numbers(column)
-    if not np.isnan(numbers[~column.isna().to_numpy()]).any():
+    numbers = mapping_of.numbers(column, Mapped("user", ""))
+    known = numbers[~column.isna().to_numpy()]
+    if (known == np.floor(known)).all():
         return np.nan_to_num(numbers, nan=-1).astype(np.int64), ""
     return numbered(column.fillna("").astype(str).to_numpy())

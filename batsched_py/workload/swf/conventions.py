@@ -1,14 +1,18 @@
-"""What both readers of SWF logs agree on: headers like ``; MaxProcs: 128``, and how records become jobs."""
+"""What the readers of SWF logs agree on: headers, how records become jobs, and how faults are reported."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import ReadOnlyDict
+from batsched_py.protocol.profiles import Homogeneous, Profile
+from batsched_py.workload.lines import SHOWN_BAD_LINES, bad_lines_text
 from batsched_py.workload.model import WalltimeRule
 
 #: Speed of a host of the machine that a log was recorded on, in flop/s. It is a convention: a job that ran
@@ -22,6 +26,12 @@ EXTRA = ("user", "group", "executable", "queue", "partition")
 #: What the status of a job says.
 FAILED, COMPLETED, CANCELLED = 0, 1, 5
 
+#: The warning about records that cannot be used: the file, how many there are, of how many, and why.
+RECORDS_LEFT_OUT = "%s: %d of %d records left out: %s"
+
+#: The warning about jobs without processors: the file, how many there are, of how many.
+UNSIZED_LEFT_OUT = "%s: left out for want of processors: %d of %d jobs"
+
 #: The warning about jobs that were cancelled while they waited and are left out of a simulation: the file,
 #: how many there are, of how many.
 CANCELLED_LEFT_OUT = (
@@ -31,6 +41,25 @@ CANCELLED_LEFT_OUT = (
 
 #: No number of a log may be larger, so that a float holds each exactly.
 LARGEST = 2**53
+
+
+#: Times from here on are taken for Unix times. Next to one, a double has no room for more than microseconds;
+#: what is left of a fraction is noise.
+UNIX_TIMES = 1e8
+
+#: A log with more is refused: its jobs alone would take gigabytes.
+MOST_RECORDS = 100_000_000
+
+#: A log with more bytes of comments is refused.
+MOST_COMMENTS = 1 << 24
+
+
+def check_extent(path: Path, nb_records: int, nb_comment_bytes: int) -> None:
+    """Refuse a log that is larger than any is."""
+    if nb_comment_bytes > MOST_COMMENTS:
+        raise InputError(f"{path}: has more than {MOST_COMMENTS:,} bytes of comments, as no log has")
+    if nb_records > MOST_RECORDS:
+        raise InputError(f"{path}: has more than {MOST_RECORDS:,} records, the most there may be")
 
 
 def never_started(status: Any, run_time: Any, allocated: Any) -> Any:
@@ -57,11 +86,16 @@ def profile_name(run_time: float) -> str:
     return f"run_{number_text(run_time)}"
 
 
+def profiles_of(names: Mapping[float, str]) -> dict[str, Profile]:
+    """The profiles of jobs, given the name for each run time."""
+    return {name: Homogeneous(run_time * LOG_SPEED) for run_time, name in names.items()}
+
+
 def run_time_factor(rule: WalltimeRule, walltime_factor: float) -> float:
     """A job's walltime is at least this many times its run time."""
     if not (walltime_factor > 0 and isfinite(walltime_factor)):
         raise InputError(f"the walltime factor must be a positive number, not {walltime_factor}")
-    return {"at-least-run-time": 1.0, "max": walltime_factor, "requested": 0.0}[rule]
+    return {"at-least-run-time": 1.0, "modelled": 1.0, "max": walltime_factor}.get(rule, 0.0)
 
 
 _COMMENT = re.compile(r";\s*(?:([A-Za-z]\w*):(?=\s|$))?\s*(.*)")
@@ -98,9 +132,45 @@ def header_lines(header: Mapping[str, str]) -> Iterator[str]:
             yield f"; {key}: {line}\n" if key else f"; {line}\n"
 
 
+def nb_partitions(header: Mapping[str, str]) -> int:
+    """How many partitions the recorded machine had; 0 if the header does not tell."""
+    words = header.get("MaxPartitions", "").split()
+    return int(words[0]) if words and re.fullmatch("[0-9]{1,6}", words[0]) else 0
+
+
 def machine_size(header: Mapping[str, str]) -> int | None:
     """Processors of the recorded machine, if the header says so."""
     for key in ("MaxProcs", "MaxNodes"):
         if number := re.match(r"\d{1,18}(?!\d)", header.get(key, "")):
             return int(number[0])
     return None
+
+
+class BadLines:
+    """How many lines are bad, and the first of them; a large log of bad lines only takes no memory."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.kinds: Counter[str] = Counter()
+        """How many there are of each kind."""
+        self._first: dict[int, str] = {}
+
+    def add(self, faults: Mapping[int, str], count: int | None = None) -> None:
+        """Add faults by line; ``count`` says how many there are if these are only the first of them."""
+        if faults:
+            self.count += len(faults) if count is None else count
+            kinds = Counter(map(_kind, faults.values()))
+            self.kinds.update(kinds if count is None else dict.fromkeys(kinds, count))
+            known = self._first | dict(faults)
+            self._first = {line: known[line] for line in sorted(known)[:SHOWN_BAD_LINES]}
+
+    def reasons(self, nb_unknown: int) -> list[str]:
+        """Why records are left out: these lines, and so many records whose run time is unknown."""
+        reasons = [bad_lines_text(self._first, self.count)] if self.count else []
+        return [*reasons, f"{nb_unknown} of unknown run time"] if nb_unknown else reasons
+
+
+def _kind(fault: str) -> str:
+    """A fault without the word or the number that is wrong."""
+    fault = re.sub(r"^\d+ fields? instead of", "another number of fields than", fault)
+    return re.sub(r"^'.*' is", "a field is", fault)

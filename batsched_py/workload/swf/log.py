@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from batsched_py.output_files import writing
 from batsched_py.workload.swf.conventions import header_lines, machine_size, never_started, number_text
 
 Floats = NDArray[np.float64]
@@ -58,6 +59,8 @@ class SwfLog:
     """Records of the source that are not here, counted by the reason."""
     guessed: dict[str, int] = field(default_factory=dict)
     """Values that the source did not say and that were filled in, counted by kind."""
+    mapping: dict[str, str] = field(default_factory=dict)
+    """For each column, what of the source it is, where that is not always the same."""
 
     def __len__(self) -> int:
         return len(self.job_number)
@@ -113,19 +116,14 @@ def swf_log(columns: Mapping[str, NDArray[Any]], **rest: Any) -> SwfLog:
 def write_swf(path: str | Path, log: SwfLog) -> None:
     """Write a log so that the reader gives it back; compressed when the name ends in ``.gz``."""
     path = Path(path)
-    with path.open("wb") as raw:
+    with writing(path) as raw:
         packed = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.suffix == ".gz" else nullcontext(raw)
         with packed as file:
-            file.writelines(line.encode() for line in _lines(log))
-
-
-def _lines(log: SwfLog) -> Iterator[str]:
-    """The lines of a log's file; records come in pieces, so that a large log is never in memory as text."""
-    yield from header_lines(log.header)
-    for start in range(0, len(log), _PIECE):
-        piece = slice(start, start + _PIECE)
-        columns = [_numbers(getattr(log, name)[piece]) for name in COLUMNS]
-        yield "\n".join(map(" ".join, zip(*columns, strict=True))) + "\n"
+            file.writelines(line.encode() for line in header_lines(log.header))
+            for start in range(0, len(log), _PIECE):  # so that a large log is never in memory as text
+                columns = [_numbers(getattr(log, name)[start : start + _PIECE]) for name in COLUMNS]
+                lines = map(" ".join, zip(*columns, strict=True))
+                file.write(("\n".join(lines) + "\n").encode())
 
 
 def _numbers(values: NDArray[Any]) -> Iterable[str]:

@@ -1,18 +1,22 @@
-"""The quick reader: the jobs of a log in which nothing has to be reported.
+"""The quick readers: the jobs of a log without numpy, which takes longer to import than many a log to read.
 
-It does without numpy, which takes longer to import than a log of some ten thousand jobs takes to read. A
+The native library reads any log and holds it as columns; objects are made of it when somebody looks at
+them. A line that is not in plain digits is judged here, and what cannot be used is reported as the complete
+reader, :mod:`batsched_py.workload.swf.reader`, does.
+
+Without the library, only a log in which nothing has to be reported is read quickly, unless it is large. A
 good line needs only commas to be JSON, and the JSON decoder checks the type and the range of every field.
-Any other log is left to the complete reader, :mod:`batsched_py.workload.swf.reader`.
-The native library holds a log as columns; objects are made of it when somebody looks at them.
+Any other log is left to the complete reader.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from math import inf
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, overload
 
@@ -21,11 +25,11 @@ from msgspec.json import Decoder
 
 from batsched_py import native
 from batsched_py.protocol.jobs import Job, ReadOnlyDict
-from batsched_py.protocol.profiles import Homogeneous, Profile
+from batsched_py.protocol.profiles import Profile
 from batsched_py.workload.lines import read_lines
 from batsched_py.workload.model import Jobs, Places, WalltimeRule, Workload
 from batsched_py.workload.swf import conventions
-from batsched_py.workload.swf.conventions import Comments, extra_fields, never_started, profile_name
+from batsched_py.workload.swf.conventions import BadLines, never_started, profile_name
 
 if TYPE_CHECKING:
     from batsched_py.workload.columns import Numbers
@@ -84,8 +88,10 @@ class NativeJobs(Jobs):
         return dict(users)
 
     def in_submission_order(self) -> Iterator[Job]:
-        """The jobs as Batsim submits those of a workload file: by time, then by the letters of their ids."""
-        return map(self.log.job, self.log.in_submission_order())
+        """The jobs in the order of their submissions."""
+        if self.has_usual_ties:
+            return map(self.log.job, self.log.in_submission_order())
+        return super().in_submission_order()
 
     def nb_larger_than(self, hosts: int) -> int:
         """How many jobs ask for more hosts than these."""
@@ -104,6 +110,28 @@ class NativeJobs(Jobs):
         return list, (list(self),)
 
 
+class NativeFinishes(Sequence[float]):
+    """When the jobs of a log had finished, computed when it is asked for."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def __len__(self) -> int:
+        return len(self._log)
+
+    @overload
+    def __getitem__(self, place: int) -> float: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[float]: ...
+    def __getitem__(self, place: int | slice) -> float | list[float]:
+        if isinstance(place, slice):
+            return [self._log.finish(each) for each in range(*place.indices(len(self)))]
+        return float(self._log.finish(place + len(self) if place < 0 else place))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+
 class RunTimeProfiles(Mapping[str, Profile]):
     """A profile for each run time that jobs of a log have, from the shortest on; made like the others."""
 
@@ -113,9 +141,7 @@ class RunTimeProfiles(Mapping[str, Profile]):
     @cached_property
     def _profiles(self) -> dict[str, Profile]:
         run_times = sorted(set(array("d", bytes(self._log.run_times()))))
-        return {
-            profile_name(run_time): Homogeneous(run_time * conventions.LOG_SPEED) for run_time in run_times
-        }
+        return conventions.profiles_of({run_time: profile_name(run_time) for run_time in run_times})
 
     def __getitem__(self, name: str) -> Profile:
         return self._profiles[name]
@@ -127,16 +153,31 @@ class RunTimeProfiles(Mapping[str, Profile]):
         return len(self._profiles)
 
 
-#: A log with more bytes is left to the complete reader, which does not keep all jobs in memory.
+#: Without the library, a log with more bytes is left to the complete reader, which keeps no objects of jobs.
 LARGE = 1 << 26
 
 #: Bytes that are read at a time; the processor's cache holds them with what is made of them.
 PIECE = 1 << 16
 
 
-#: Jobs, profiles, recorded finishes, comments, how many jobs have no processors, how many were cancelled
-#: while they waited, and how many there are.
-JobsRead = tuple[Sequence[Job], Mapping[str, Profile], Sequence[float], list[bytes], int, int, int]
+class JobsRead(Struct):
+    """The jobs of a log, and what was counted."""
+
+    jobs: Sequence[Job]
+    profiles: Mapping[str, Profile]
+    finishes: Sequence[float]
+    comments: list[bytes]
+    nb_all: int
+    """How many records could be used."""
+    nb_unsized: int
+    """How many of them have no processors."""
+    nb_cancelled: int
+    """How many others were cancelled while they waited."""
+    nb_unrequested: int
+    """How many jobs requested no time, how many less than their walltime, and exactly their run time."""
+    nb_raised: int
+    nb_equal: int
+
 
 #: The characters of numbers and of the space between them.
 _CHARACTERS = b"0123456789+-.eE \t\r\n"
@@ -171,33 +212,120 @@ class Record(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
 
 _decoder = Decoder(list[Record])
 
+_COLUMNS = Record.__struct_fields__
+_WHOLE = frozenset(name for name, kind in Record.__annotations__.items() if kind == "_Whole")
+_WORD = re.compile(rb"[^\x00-\x20]+")
+
 
 def read_quickly(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload | None:
-    """The workload of an SWF log, or None if it is large or if there is something to report about it."""
-    found = _read_jobs(path, name, conventions.run_time_factor(walltime, walltime_factor))
-    if found is None:
-        return None
-    jobs, profiles, finishes, lines, nb_unsized, nb_cancelled, nb_all = found
-    if nb_unsized:
-        _log.warning("%s: left out for want of processors: %d of %d jobs", path, nb_unsized, nb_all)
-    if nb_cancelled:
-        _log.warning(conventions.CANCELLED_LEFT_OUT, path, nb_cancelled, nb_all - nb_unsized)
-    comments = Comments()
-    comments.add(lines)
-    nb_hosts = conventions.machine_size(comments.header())
-    return Workload(name, jobs, profiles, nb_hosts, str(path), finishes)
-
-
-def _read_jobs(path: Path, workload: str, factor: float) -> JobsRead | None:
-    """The jobs of a log; as columns of the native library, where that is in use."""
+    """The workload of an SWF log, or None if it is left to the complete reader."""
+    factor = conventions.run_time_factor(walltime, walltime_factor)
     pieces = read_lines(path, PIECE)
     if native.library is None:
-        return read_jobs(pieces, LARGE, workload, factor)
-    found = native.library.read_swf(pieces, LARGE, workload, factor, conventions.LOG_SPEED)
+        found = read_jobs(pieces, LARGE, name, factor)
+    else:
+        found = _read_natively(path, pieces, name, factor)
     if found is None:
         return None
-    log, *rest = found
-    return NativeJobs(log), RunTimeProfiles(log), array("d", bytes(log.finishes())), *rest
+    if found.nb_unsized:
+        _log.warning(conventions.UNSIZED_LEFT_OUT, path, found.nb_unsized, found.nb_all)
+    if found.nb_cancelled:
+        nb_sized = found.nb_all - found.nb_unsized
+        _log.warning(conventions.CANCELLED_LEFT_OUT, path, found.nb_cancelled, nb_sized)
+    comments = conventions.Comments()
+    comments.add(found.comments)
+    header = comments.header()
+    nb_hosts = conventions.machine_size(header)
+    return Workload(
+        name,
+        found.jobs,
+        found.profiles,
+        nb_hosts,
+        str(path),
+        found.finishes,
+        late_jobs_stay=walltime == "estimate",
+        nb_unrequested=found.nb_unrequested,
+        nb_raised=found.nb_raised,
+        nb_equal=found.nb_equal,
+        nb_partitions=conventions.nb_partitions(header),
+    )
+
+
+def _read_natively(path: Path, pieces: Iterable[bytes], workload: str, factor: float) -> JobsRead | None:
+    """The jobs of any log, with a warning about records that cannot be used; None if no record can be."""
+    assert native.library is not None
+    reader = native.library.SwfReader(workload, conventions.LOG_SPEED, factor)
+    bad = BadLines()
+
+    def judge(line: bytes, number: int) -> list[float] | None:
+        found = fields_of(line)
+        if isinstance(found, list):
+            return found
+        bad.add({number: found})
+        return None
+
+    for piece in pieces:
+        reader.read(piece, judge)
+        conventions.check_extent(path, reader.nb_records, reader.nb_comment_bytes)
+    if bad.count and _has_more_fields(path):
+        return None
+    if (log := reader.finish()) is None:
+        return None
+    nb_all = len(log) + reader.nb_unsized + reader.nb_cancelled
+    total = reader.nb_records + bad.count
+    bad.add(dict.fromkeys(reader.first_repeated, "job_number came before"), count=reader.nb_repeated)
+    if reasons := bad.reasons(reader.nb_unknown):
+        _log.warning(conventions.RECORDS_LEFT_OUT, path, total - nb_all, total, ", ".join(reasons))
+    return JobsRead(
+        NativeJobs(log),
+        RunTimeProfiles(log),
+        NativeFinishes(log),
+        reader.comments,
+        nb_all,
+        reader.nb_unsized,
+        reader.nb_cancelled,
+        reader.nb_unrequested,
+        reader.nb_raised,
+        reader.nb_equal,
+    )
+
+
+def fields_of(line: bytes) -> list[float] | str:
+    """The fields of a record, or what is wrong with it.
+
+    >>> fields_of(b"1 2 3")
+    '3 fields instead of 18'
+    >>> fields_of(b"1 0 -1 six" + 14 * b" 0")
+    "'six' is not a number"
+    """
+    words = _WORD.findall(line)
+    if len(words) != len(_COLUMNS):
+        return f"{len(words)} field{'s' if len(words) > 1 else ''} instead of {len(_COLUMNS)}"
+    fields: list[float] = []
+    for word in words:
+        try:
+            fields.append(float(word))
+        except ValueError:
+            fields.append(nan)
+        if not isfinite(fields[-1]):
+            return f"{word.decode(errors='replace')[:20]!r} is not a number"
+    for name, value in zip(_COLUMNS, fields, strict=True):
+        if abs(value) > conventions.LARGEST:
+            return f"{name} is too large"
+        if name in _WHOLE and value != int(value):
+            return f"{name} is not a whole number"
+    values = dict(zip(_COLUMNS, fields, strict=True))
+    if values["submit"] < 0:
+        return "submit is negative"
+    if values["run_time"] < 0 and values["run_time"] != -1:
+        return "run_time is negative"
+    return fields
+
+
+def _has_more_fields(path: Path) -> bool:
+    from batsched_py.workload.sources import has_more_fields
+
+    return has_more_fields(path)
 
 
 def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: float) -> JobsRead | None:
@@ -210,10 +338,16 @@ def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: floa
     jobs: list[Job] = []
     finishes = array("d")
     comments: list[bytes] = []
-    names, extra = _ProfileNames(), cache(extra_fields)
+    names, extra = _ProfileNames(), cache(conventions.extra_fields)
     number, submit, first = -conventions.LARGEST - 1, 0.0, None
-    nb_unsized, nb_cancelled = 0, 0
-    for text in _limited(pieces, largest):
+    nb_unsized, nb_cancelled, nb_unrequested, nb_raised, nb_equal = 0, 0, 0, 0, 0
+    held = []
+    for piece in pieces:
+        held.append(piece)
+        largest -= len(piece)
+        if largest < 0:
+            return None
+    for text in held:
         if (records := _records(text, comments)) is None:
             return None
         for record in records:
@@ -225,33 +359,28 @@ def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: floa
                 continue
             if first is None:
                 first = submit
+            if first > conventions.UNIX_TIMES and submit % 1:
+                return None  # the complete reader rounds such times
             if never_started(record.status, record.run_time, record.allocated_processors):
                 nb_cancelled += 1
                 continue
             submission, run_time = submit - first, record.run_time
             walltime, least = record.requested_time, factor * run_time
             limit = (walltime if walltime > least else least) or inf
+            if walltime <= 0:
+                nb_unrequested += 1
+            else:
+                nb_raised += least > walltime
+                nb_equal += walltime == run_time
             known = extra((record.user, record.group, record.executable, record.queue, record.partition))
             jobs.append(Job(f"{workload}!{number}", submission, size, limit, names[run_time], known))
             finishes.append(submission + (record.wait if record.wait > 0 else 0.0) + run_time)
     if not jobs:
         return None
-    profiles: dict[str, Profile] = {
-        names[run_time]: Homogeneous(run_time * conventions.LOG_SPEED) for run_time in sorted(names)
-    }
+    profiles = conventions.profiles_of(dict(sorted(names.items())))
     nb_all = len(jobs) + nb_unsized + nb_cancelled
-    return jobs, profiles, finishes, comments, nb_unsized, nb_cancelled, nb_all
-
-
-def _limited(pieces: Iterable[bytes], largest: int) -> list[bytes]:
-    """All pieces; none if they have more bytes in all, so that no jobs are made for nothing."""
-    held = []
-    for piece in pieces:
-        largest -= len(piece)
-        if largest < 0:
-            return []
-        held.append(piece)
-    return held
+    counts = (nb_all, nb_unsized, nb_cancelled, nb_unrequested, nb_raised, nb_equal)
+    return JobsRead(jobs, profiles, finishes, comments, *counts)
 
 
 def _records(text: bytes, comments: list[bytes]) -> list[Record] | None:

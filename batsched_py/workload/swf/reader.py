@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import re
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,15 +19,22 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.workload.columns import Numbers, gather, select
-from batsched_py.workload.lines import SHOWN_BAD_LINES, bad_lines_text, read_lines
-from batsched_py.workload.swf.conventions import LARGEST, Comments, never_started
+from batsched_py.workload.lines import SHOWN_BAD_LINES, read_lines
+from batsched_py.workload.swf.conventions import (
+    LARGEST,
+    RECORDS_LEFT_OUT,
+    BadLines,
+    Comments,
+    check_extent,
+    never_started,
+)
 from batsched_py.workload.swf.log import COLUMNS, WHOLE, Floats, SwfLog
 
 _log = logging.getLogger(__name__)
 
 Indices = NDArray[np.intp]
 
-_PIECE = 1 << 18
+_PIECE = 1 << 19
 
 
 def read_table(text: bytes, columns: int, comment: bytes) -> tuple[Floats, Indices, dict[int, str]]:
@@ -42,39 +48,19 @@ def read_table(text: bytes, columns: int, comment: bytes) -> tuple[Floats, Indic
     >>> wrong
     {3: '1 field instead of 2', 4: "'five' is not a number"}
     """
-    all_rows, all_lines = [np.empty((0, columns))], [np.empty(0, dtype=np.intp)]
-    wrong: dict[int, str] = {}
-    first_line = 1
-    for piece in _pieces(text):
-        rows, lines, faults = _read_piece(piece, columns, ord(comment))
-        all_rows.append(rows)
-        all_lines.append(lines + first_line)
-        wrong.update({line + first_line: fault for line, fault in sorted(faults.items())})
-        first_line += piece.count(b"\n")
-    return np.concatenate(all_rows), np.concatenate(all_lines), wrong
-
-
-def _pieces(text: bytes) -> Iterator[bytes]:
-    """The text cut after ends of lines."""
-    start = 0
-    while start < len(text):
-        end = text.find(b"\n", start + _PIECE) + 1 or len(text)
-        yield text[start:end]
-        start = end
-
-
-def _read_piece(text: bytes, columns: int, comment: int) -> tuple[Floats, Indices, dict[int, str]]:
-    """As :func:`read_table`, with lines that count from 0."""
     letters = np.frombuffer(text, dtype=np.uint8)
-    starts, ends = _words(letters)
+    inside = np.zeros(len(letters) + 2, dtype=np.int8)
+    inside[1:-1] = letters > ord(" ")
+    change = np.diff(inside)
+    starts, ends = np.flatnonzero(change == 1), np.flatnonzero(change == -1)
     line_starts = np.concatenate(([0], np.flatnonzero(letters == ord("\n")) + 1, [len(letters)]))
     first_word = np.searchsorted(starts, line_starts)
     widths = np.diff(first_word)
     filled = np.flatnonzero(widths)
-    filled = filled[letters[starts[first_word[filled]]] != comment]
+    filled = filled[letters[starts[first_word[filled]]] != ord(comment)]
     lines = filled[widths[filled] == columns]
     wrong = {
-        int(line): f"{widths[line]} field{'s' if widths[line] > 1 else ''} instead of {columns}"
+        int(line) + 1: f"{widths[line]} field{'s' if widths[line] > 1 else ''} instead of {columns}"
         for line in filled[widths[filled] != columns]
     }
     words = (first_word[lines, None] + np.arange(columns)).ravel()
@@ -84,18 +70,10 @@ def _read_piece(text: bytes, columns: int, comment: int) -> tuple[Floats, Indice
     except ValueError:
         numbers, faults = _convert_one_by_one(text, starts, ends)
         for word, fault in faults.items():
-            wrong.setdefault(int(lines[word // columns]), fault)
+            wrong.setdefault(int(lines[word // columns]) + 1, fault)
     rows = numbers.reshape(-1, columns)
     good = ~np.isnan(rows).any(axis=1)
-    return rows[good], lines[good], wrong
-
-
-def _words(letters: NDArray[np.uint8]) -> tuple[Indices, Indices]:
-    """Where the words start and end."""
-    inside = np.zeros(len(letters) + 2, dtype=np.int8)
-    inside[1:-1] = letters > ord(" ")
-    change = np.diff(inside)
-    return np.flatnonzero(change == 1), np.flatnonzero(change == -1)
+    return rows[good], lines[good] + 1, wrong
 
 
 def _convert(text: bytes, starts: Indices, ends: Indices) -> Floats:
@@ -152,13 +130,6 @@ def _convert_one_by_one(text: bytes, starts: Indices, ends: Indices) -> tuple[Fl
     return numbers, faults
 
 
-#: A log with more is refused: its jobs alone would take gigabytes.
-MOST_RECORDS = 100_000_000
-
-#: A log with more bytes of comments is refused.
-MOST_COMMENTS = 1 << 24
-
-
 def read_swf(path: str | Path) -> SwfLog:
     """Read a log, plain or compressed with gzip.
 
@@ -186,7 +157,7 @@ class SwfReader:
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._comments = Comments()
-        self._bad = _BadLines()
+        self._bad = BadLines()
         self._nb_unknown = 0
 
     @property
@@ -200,38 +171,30 @@ class SwfReader:
         """The comments by their keys."""
         return self._comments.header()
 
-    def pieces(self) -> Iterator[dict[str, Floats]]:
+    def pieces(self) -> Iterator[dict[str, Numbers]]:
         """The records that are not in bad lines, a few thousand at a time.
 
         A piece has a column for each field, and ``skipped``: how many lines above each record are not
         records of a piece.
         """
         nb_records, nb_lines = 0, 0
-        for text in read_lines(self._path):
+        for text in read_lines(self._path, _PIECE):
             rows, lines, bad = read_table(text, columns=len(COLUMNS), comment=b";")
-            values = dict(zip(COLUMNS, np.ascontiguousarray(rows.T), strict=True))
+            values: dict[str, Numbers] = dict(zip(COLUMNS, np.ascontiguousarray(rows.T), strict=True))
             faults = _faults(values)
             bad |= {int(lines[row]): fault for row, fault in faults.items()}
             self._bad.add({line + nb_lines: fault for line, fault in bad.items()})
             if faults:
-                good = np.ones(len(lines), dtype=bool)
-                good[list(faults)] = False
-                values, lines = {name: column[good] for name, column in values.items()}, lines[good]
+                values = {name: np.delete(column, list(faults)) for name, column in values.items()}
+                lines = np.delete(lines, list(faults))
             self._comments.add(re.findall(rb";.*", text))
-            _settle_cancelled(values)
+            said = (values[name] for name in ("status", "run_time", "allocated_processors"))
+            values |= settled(values, never_started(*said))
             values["skipped"] = lines + (nb_lines - nb_records - 1.0) - np.arange(len(lines))
             nb_records += len(lines)
             nb_lines += text.count(b"\n")
-            self._check_size(nb_records)
+            check_extent(self._path, nb_records, self._comments.nb_bytes)
             yield values
-
-    def _check_size(self, nb_records: int) -> None:
-        if self._comments.nb_bytes > MOST_COMMENTS:
-            raise InputError(
-                f"{self._path}: has more than {MOST_COMMENTS:,} bytes of comments, as no log has"
-            )
-        if nb_records > MOST_RECORDS:
-            raise InputError(f"{self._path}: has more than {MOST_RECORDS:,} records, the most there may be")
 
     def usable(self, columns: dict[str, Numbers]) -> dict[str, Numbers]:
         """The usable records of all pieces, in the order of their submissions.
@@ -247,38 +210,32 @@ class SwfReader:
         lines = rows[:SHOWN_BAD_LINES] + columns.pop("skipped")[rows[:SHOWN_BAD_LINES]] + 1
         total = len(again) + self._bad.count
         self._bad.add(dict.fromkeys(lines.tolist(), "job_number came before"), count=len(rows))
-        unknown = columns["run_time"] == -1
-        unknown &= ~again
-        kept = ~(unknown | again)
-        nb_kept, nb_unknown = np.count_nonzero(kept), np.count_nonzero(unknown)
-        self._nb_unknown = int(nb_unknown)
-        reasons = [str(self._bad)] if self._bad.count else []
-        if nb_unknown:
-            reasons.append(f"{nb_unknown} of unknown run time")
+        kept = ~again & (columns["run_time"] != -1)
+        nb_kept = int(np.count_nonzero(kept))
+        self._nb_unknown = len(again) - len(rows) - nb_kept
+        reasons = self._bad.reasons(self._nb_unknown)
         if not nb_kept:
             raise self._refusal(reasons)
         if reasons:
             left_out = total - nb_kept
-            _log.warning("%s: %d of %d records left out: %s", self._path, left_out, total, ", ".join(reasons))
+            _log.warning(RECORDS_LEFT_OUT, self._path, left_out, total, ", ".join(reasons))
         keep(columns, kept)
         sort_by_submission(columns)
         return columns
 
     def _refusal(self, reasons: list[str]) -> InputError:
-        return InputError(
-            f"{self._path}: no usable record of an SWF log: {', '.join(reasons) or 'it has none'}"
-        )
+        why = ", ".join(reasons) or "it has none"
+        return InputError(f"{self._path}: no usable record of an SWF log: {why}")
 
 
-def _settle_cancelled(values: dict[str, Floats]) -> None:
+def settled(values: Mapping[str, Numbers], cancelled: NDArray[np.bool_]) -> dict[str, Numbers]:
     """Jobs that were cancelled while they waited ran for 0 s on 0 processors, however the log writes it."""
-    allocated = values["allocated_processors"]
-    cancelled = never_started(values["status"], values["run_time"], allocated)
-    if cancelled.any():
-        requested = values["requested_processors"]
-        requested[cancelled & (requested <= 0)] = allocated[cancelled & (requested <= 0)]
-        allocated[cancelled] = 0
-        values["run_time"][cancelled] = 0
+    allocated, requested = values["allocated_processors"], values["requested_processors"]
+    return {
+        "run_time": np.where(cancelled, 0.0, values["run_time"]),
+        "allocated_processors": np.where(cancelled, 0.0, allocated),
+        "requested_processors": np.where(cancelled & ~(requested > 0), allocated, requested),
+    }
 
 
 def sort_by_submission(columns: dict[str, Numbers]) -> bool:
@@ -324,31 +281,3 @@ def _repeated(numbers: Numbers) -> NDArray[np.bool_]:
         ordered = numbers[order]
         again[order[1:]] = ordered[1:] == ordered[:-1]
     return again
-
-
-class _BadLines:
-    """How many lines are bad, and the first of them; a large log of bad lines only takes no memory."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.kinds: Counter[str] = Counter()
-        """How many there are of each kind."""
-        self._first: dict[int, str] = {}
-
-    def add(self, faults: Mapping[int, str], count: int | None = None) -> None:
-        """Add faults by line; ``count`` says how many there are if these are only the first of them."""
-        if faults:
-            self.count += len(faults) if count is None else count
-            kinds = Counter(map(_kind, faults.values()))
-            self.kinds.update(kinds if count is None else dict.fromkeys(kinds, count))
-            known = self._first | dict(faults)
-            self._first = {line: known[line] for line in sorted(known)[:SHOWN_BAD_LINES]}
-
-    def __str__(self) -> str:
-        return bad_lines_text(self._first, self.count)
-
-
-def _kind(fault: str) -> str:
-    """A fault without the word or the number that is wrong."""
-    fault = re.sub(r"^\d+ fields? instead of", "another number of fields than", fault)
-    return re.sub(r"^'.*' is", "a field is", fault)

@@ -18,13 +18,12 @@ from msgspec.structs import replace
 from batsched_py.errors import InputError
 from batsched_py.protocol.dependencies import AFTER, ARRAY
 from batsched_py.protocol.jobs import Job, ReadOnlyDict
-from batsched_py.protocol.profiles import Delay, Homogeneous, Profile
+from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.workload import model
 from batsched_py.workload.columns import BLOCK, Numbers, distinct, gather, narrow
 from batsched_py.workload.dependencies import rewritten
-from batsched_py.workload.model import Jobs, Places, Workload
 from batsched_py.workload.swf import conventions
-from batsched_py.workload.swf.conventions import EXTRA, LOG_SPEED, extra_fields, number_text, profile_name
+from batsched_py.workload.swf.conventions import EXTRA, extra_fields, number_text, profile_name
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
 from batsched_py.workload.swf.reader import SwfReader, keep, sort_by_submission
 
@@ -38,7 +37,7 @@ _log = logging.getLogger(__name__)
 _SHARED_EXTRAS = 4096
 
 
-class LoggedJobs(Jobs):
+class LoggedJobs(model.Jobs):
     """Jobs over the columns ``job_number``, ``submit``, ``size``, ``walltime``, ``run_time`` and ``extra``.
 
     A walltime of 0 means none. The column ``extra`` has, for each job, a row of ``extras``: a combination of
@@ -97,7 +96,7 @@ class LoggedJobs(Jobs):
         users = [places.setdefault(name, len(places)) for name in names]
         return list(places), narrow(np.array(users))[self._extra_rows]
 
-    def take(self, places: Places) -> list[Job]:
+    def take(self, places: model.Places) -> list[Job]:
         """The jobs in these places."""
         workload, profiles, extra = self._workload, self._profiles, self._extra
         return [
@@ -122,15 +121,12 @@ class LoggedJobs(Jobs):
         workload, _, name = job_id.partition("!")
         if workload != self._workload or not name.lstrip("-").isdecimal() or len(name) > 18:
             return None
-        number = int(name)
-        rank = int(np.searchsorted(self._numbers, number, sorter=self._by_number))
-        if rank == len(self):
-            return None
-        job = self[int(self._by_number[rank])]
-        return job if job.id == job_id else None
+        rank = int(np.searchsorted(self._numbers, int(name), sorter=self._by_number))
+        job = self[int(self._by_number[rank])] if rank < len(self) else None
+        return job if job is not None and job.id == job_id else None
 
     @cached_property
-    def _by_number(self) -> Places:
+    def _by_number(self) -> model.Places:
         return np.argsort(self._numbers, kind="stable").astype(np.int32)
 
 
@@ -153,7 +149,7 @@ class RecordedFinishes(Sequence[float]):
         finishes: float | list[float] = self.take(place).tolist()
         return finishes
 
-    def take(self, places: Places | slice | int) -> Numbers:
+    def take(self, places: model.Places | slice | int) -> Numbers:
         """When the jobs in these places had finished."""
         return self._submit[places].astype(np.float64) + self._wait[places] + self._run_time[places]
 
@@ -164,11 +160,13 @@ def with_dependencies(jobs: Sequence[Job], log: SwfLog, preceding: model.Precedi
     What they wait for that is not among the jobs, because it is in no log or was left out, is taken to be
     over. The source may call jobs by other names than the log, which are in its column ``id``.
     """
-    told: dict[str, dict[str, str]] = {}
-    if "id" in log.more and ("after" in log.more or "array" in log.more):
-        told = _told(jobs, log)
+    tells = "id" in log.more and ("after" in log.more or "array" in log.more)
+    if not tells and preceding == "ignore":
+        return jobs
+    kept = {job.name for job in jobs}
+    told = _told(kept, log) if tells else {}
     if preceding == "wait":
-        for name, text in _preceding(jobs, log).items():
+        for name, text in _preceding(kept, log).items():
             fields = told.setdefault(name, {})
             if "?" not in fields.get(AFTER, ""):
                 fields[AFTER] = ",".join(filter(None, [fields.get(AFTER), text]))
@@ -177,9 +175,8 @@ def with_dependencies(jobs: Sequence[Job], log: SwfLog, preceding: model.Precedi
     return [replace(job, extra=job.extra | told[job.name]) if told.get(job.name) else job for job in jobs]
 
 
-def _told(jobs: Sequence[Job], log: SwfLog) -> dict[str, dict[str, str]]:
-    """The fields of each job, by its name; an array has a name that no job has."""
-    kept = {job.name for job in jobs}
+def _told(kept: set[str], log: SwfLog) -> dict[str, dict[str, str]]:
+    """The fields of each job that is kept, by its name; an array has a name that no job has."""
     numbers = {
         name: str(number)
         for name, number in zip(log.more["id"].tolist(), log.job_number.tolist(), strict=True)
@@ -198,9 +195,8 @@ def _told(jobs: Sequence[Job], log: SwfLog) -> dict[str, dict[str, str]]:
             return f"array{name}"
         return numbers.get(name)
 
-    nothing = [""] * len(log)
-    after = log.more["after"].tolist() if "after" in log.more else nothing
-    arrays = log.more["array"].tolist() if "array" in log.more else nothing
+    nothing = np.full(len(log), "")
+    after, arrays = (log.more.get(name, nothing).tolist() for name in ("after", "array"))
     told: dict[str, dict[str, str]] = {}
     for number, text, array in zip(map(str, log.job_number.tolist()), after, arrays, strict=True):
         if number in kept and text and (renamed := rewritten(text, rename)):
@@ -213,22 +209,17 @@ def _told(jobs: Sequence[Job], log: SwfLog) -> dict[str, dict[str, str]]:
     return told
 
 
-def _preceding(jobs: Sequence[Job], log: SwfLog) -> dict[str, str]:
+def _preceding(kept: set[str], log: SwfLog) -> dict[str, str]:
     """What each job waits for: its preceding job, if that was submitted before it, and its think time."""
-    kept = {job.name for job in jobs}
-    records = zip(
-        map(str, log.job_number.tolist()),
-        map(str, log.preceding_job.tolist()),
-        log.think_time.tolist(),
-        strict=True,
-    )
+    columns = (log.job_number.astype(str), log.preceding_job.astype(str), log.think_time)
     found: dict[str, str] = {}
     seen: set[str] = set()
-    for number, before, think_time in records:
-        if number in kept and before in kept and before in seen:
+    for number, before, think_time in zip(*(column.tolist() for column in columns), strict=True):
+        if number in kept and before in seen:
             delay = f"+{number_text(round(think_time, 6))}s" if think_time > 0 else ""
             found[number] = f"afterany:{before}{delay}"
-        seen.add(number)
+        if number in kept:
+            seen.add(number)
     return found
 
 
@@ -241,16 +232,18 @@ def swf_to_workload(
     words: NodeWords | None = None,
     preceding: model.PrecedingRule = "ignore",
     attributes: Sequence[str] = (),
-) -> Workload:
+    processors: model.ProcessorsRule = "allocated",
+) -> model.Workload:
     """The jobs of a log, ready to be simulated.
 
-    A job asks for the processors it was allocated, else for those it requested; one with neither is left
-    out. Times are shifted so that the first submission is 0. The walltime is the requested time, but never
-    less than the run time, so that nothing is killed; with the rule ``"max"`` the larger one of the
-    requested time and ``walltime_factor`` times the run time; with ``"requested"`` the requested time
-    alone; a job for which this gives nothing has no walltime. A wait that was not recorded counts as 0 in
-    the recorded finishes. Users and what else the log says about a job are in its ``extra``, which jobs
-    with the same values share.
+    A job asks for the processors it was allocated, else for those it requested, or the other way round if
+    ``processors`` says so; one with neither is left out. Times are shifted so that the first submission is 0.
+    The walltime is the requested time, but never less than the run time, so that nothing is killed; with the
+    rule ``"max"`` the larger one of the requested time and ``walltime_factor`` times the run time; with
+    ``"requested"`` the requested time alone; with ``"estimate"`` the same, and a job that is late runs to its
+    end; with ``"modelled"`` a job that requested nothing gets a round estimate. A job for which this gives
+    nothing has no walltime. A wait that was not recorded counts as 0 in the recorded finishes. Users and what
+    else the log says about a job are in its ``extra``, which jobs with the same values share.
 
     Jobs that were cancelled while they waited are left out. With the rule ``"withdraw"`` their ``extra`` says
     how long they had waited, for users who withdraw them then, and they run for longer than that.
@@ -261,11 +254,11 @@ def swf_to_workload(
     Further ``attributes`` in their ``extra`` are those of :mod:`batsched_py.workload.attributes`.
     """
     columns = {column: getattr(log, column) for column in COLUMNS}
-    jobs = JobColumns(conventions.run_time_factor(walltime, walltime_factor), cancelled)
+    jobs = JobColumns(walltime_factor, walltime, cancelled, processors)
     if words is not None:
         from batsched_py.workload.requests import requests_of
 
-        codes, requests = requests_of(log, words)
+        codes, requests = requests_of(log, words, processors)
         jobs.add(columns, codes, [{"request": request} if request else {} for request in requests])
     if attributes:
         from batsched_py.workload.attributes import attributes_of
@@ -286,13 +279,14 @@ def read_swf_workload(
     walltime_factor: float = 2.0,
     walltime: model.WalltimeRule = "at-least-run-time",
     cancelled: model.CancelledRule = "leave-out",
-) -> Workload:
+    processors: model.ProcessorsRule = "allocated",
+) -> model.Workload:
     """Read a log's jobs: the same as :func:`swf_to_workload` with :func:`~.reader.read_swf`.
 
     Only what the jobs need is ever in memory, some thirty bytes a job.
     """
     reader = SwfReader(path)
-    jobs = JobColumns(conventions.run_time_factor(walltime, walltime_factor), cancelled)
+    jobs = JobColumns(walltime_factor, walltime, cancelled, processors)
     columns = reader.usable(gather(jobs.derive(reader.pieces())))
     return jobs.workload(columns, name, reader.header, str(path))
 
@@ -300,8 +294,19 @@ def read_swf_workload(
 class JobColumns:
     """Derives what a simulation needs from the records of a log, piece by piece."""
 
-    def __init__(self, factor: float, cancelled: model.CancelledRule) -> None:
-        self._factor = factor
+    def __init__(
+        self,
+        walltime_factor: float,
+        walltime: model.WalltimeRule,
+        cancelled: model.CancelledRule,
+        processors: model.ProcessorsRule,
+    ) -> None:
+        self._factor = conventions.run_time_factor(walltime, walltime_factor)
+        self._late_jobs_stay = walltime == "estimate"
+        self._modelled = walltime == "modelled"
+        self._sizes = ("allocated_processors", "requested_processors")
+        if processors == "requested":
+            self._sizes = self._sizes[::-1]
         self._withdrawn = cancelled == "withdraw"
         self._extras: dict[tuple[int, ...], int] = {}
         """The row of each combination of values that jobs have in their ``extra``."""
@@ -319,26 +324,25 @@ class JobColumns:
     def derive(self, pieces: Iterable[Mapping[str, Numbers]]) -> Iterable[dict[str, Numbers]]:
         """The columns of jobs, and those that tell whether a record can be used."""
         for piece in pieces:
-            columns = {
-                name: piece[name]
-                for name in ("job_number", "submit", "run_time", "skipped", "added")
-                if name in piece
-            }
+            kept = ("job_number", "submit", "run_time", "skipped", "added")
+            columns = {name: piece[name] for name in kept if name in piece}
             allocated = piece["allocated_processors"]
             cancelled = conventions.never_started(piece["status"], piece["run_time"], allocated)
             columns["left_out"] = cancelled & ~(self._withdrawn & (piece["wait"] >= 0))
             columns["withdrawn"] = cancelled & ~columns["left_out"]
             columns["wait"] = np.maximum(piece["wait"], 0)
-            columns["size"] = np.where(allocated > 0, allocated, piece["requested_processors"])
+            first, second = (piece[name] for name in self._sizes)
+            columns["size"] = np.where(first > 0, first, second)
             requested = np.maximum(piece["requested_time"], 0)
             columns["walltime"] = np.maximum(requested, self._factor * piece["run_time"])
-            columns["extra"] = self._extra_rows(piece)
+            columns["unrequested"] = requested <= 0
+            columns["equal"] = (requested > 0) & (requested == piece["run_time"])
+            columns["raised"] = (requested > 0) & (columns["walltime"] > requested)
+            rows = self._extras
+            combinations = zip(*(piece[name].astype(np.int64).tolist() for name in EXTRA), strict=True)
+            places = [rows.setdefault(values, len(rows)) for values in combinations]
+            columns["extra"] = np.array(places, dtype=np.int64)
             yield columns
-
-    def _extra_rows(self, piece: Mapping[str, Numbers]) -> Numbers:
-        rows = self._extras
-        combinations = zip(*(piece[name].astype(np.int64).tolist() for name in EXTRA), strict=True)
-        return np.array([rows.setdefault(values, len(rows)) for values in combinations], dtype=np.int64)
 
     def sort(self, columns: dict[str, Numbers]) -> None:
         """Put the records of all pieces into the order of their submissions."""
@@ -353,30 +357,40 @@ class JobColumns:
 
     def workload(
         self, columns: dict[str, Numbers], name: str, header: Mapping[str, str], path: str
-    ) -> Workload:
+    ) -> model.Workload:
         """The jobs of all pieces."""
         sized = columns["size"] > 0 if columns else np.zeros(0, dtype=bool)
         if not sized.all():
-            _log.warning(
-                "%s: left out for want of processors: %d of %d jobs", path, (~sized).sum(), len(sized)
-            )
+            _log.warning(conventions.UNSIZED_LEFT_OUT, path, (~sized).sum(), len(sized))
             keep(columns, sized)
         if not sized.any():
             raise InputError(f"{path}: no job has a positive number of processors")
-        columns["submit"] = _from_zero(columns["submit"])
+        first = columns["submit"].min()
+        if first < 0:  # else the column has room for the times since then
+            columns["submit"] = columns["submit"].astype(np.float64)
+        columns["submit"] -= first
+        if first > conventions.UNIX_TIMES and columns["submit"].dtype.kind == "f":
+            columns["submit"] = np.round(columns["submit"], 6)
         left_out = columns.pop("left_out").astype(bool)
         if left_out.any():
             _log.warning(conventions.CANCELLED_LEFT_OUT, path, left_out.sum(), len(left_out))
             keep(columns, ~left_out)
         if left_out.all():
             raise InputError(f"{path}: every job was cancelled while it waited")
+        if self._modelled:
+            from batsched_py.workload.changes.estimates import fill_in
+
+            unsaid = columns["unrequested"]
+            requested = np.where(unsaid, 0, columns["walltime"])
+            columns["walltime"] = fill_in(columns["run_time"], requested)
+        nb_unrequested, nb_raised, nb_equal = (
+            int(columns.pop(name).sum()) for name in ("unrequested", "raised", "equal")
+        )
         withdrawn = np.flatnonzero(columns.pop("withdrawn"))
         waits = columns["wait"][withdrawn].tolist()
         finishes = RecordedFinishes(columns["submit"], columns.pop("wait"), columns["run_time"])
         names = {run_time: profile_name(run_time) for run_time in distinct(columns["run_time"]).tolist()}
-        profiles: dict[str, Profile] = {
-            profile: Homogeneous(run_time * LOG_SPEED) for run_time, profile in names.items()
-        }
+        profiles = conventions.profiles_of(names)
         added = columns.pop("added", None)
         extras = narrow(np.array(list(self._extras), dtype=np.int64))
         jobs: Sequence[Job] = LoggedJobs(name, columns, extras, names)
@@ -385,7 +399,20 @@ class JobColumns:
         if waits:
             jobs = _with_withdrawals(jobs, dict(zip(withdrawn.tolist(), waits, strict=True)), profiles)
         nb_hosts = conventions.machine_size(header)
-        return Workload(name, jobs, profiles, nb_hosts, path, finishes, has_cancelled=bool(waits))
+        return model.Workload(
+            name,
+            jobs,
+            profiles,
+            nb_hosts,
+            path,
+            finishes,
+            has_cancelled=bool(waits),
+            late_jobs_stay=self._late_jobs_stay,
+            nb_unrequested=nb_unrequested,
+            nb_raised=nb_raised,
+            nb_partitions=conventions.nb_partitions(header),
+            nb_equal=nb_equal,
+        )
 
 
 def _with_more(
@@ -396,10 +423,9 @@ def _with_more(
     made = list(jobs)
     for place, (job, row, number) in enumerate(zip(made, rows, codes, strict=True)):
         if added[number]:
-            extra = extras.get((row, number))
-            if extra is None:
-                extras[row, number] = extra = ReadOnlyDict(job.extra | added[number])
-            made[place] = replace(job, extra=extra)
+            if (row, number) not in extras:
+                extras[row, number] = ReadOnlyDict(job.extra | added[number])
+            made[place] = replace(job, extra=extras[row, number])
     return made
 
 
@@ -417,12 +443,3 @@ def _with_withdrawals(
         profiles[profile] = Delay(wait + 1.0)
         made[place] = replace(job, profile=profile, extra=job.extra | {model.CANCELLED_AFTER: wait})
     return made
-
-
-def _from_zero(times: Numbers) -> Numbers:
-    """The times since the first of them; the column itself is changed where the result fits into it."""
-    first = times.min()
-    if first < 0:
-        times = times.astype(np.float64)
-    times -= first
-    return times

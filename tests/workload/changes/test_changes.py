@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import InputError
 from batsched_py.workload.changes import CHANGES, HISTORY, change_log, parse_changes
-from batsched_py.workload.changes.altering import ROUND
+from batsched_py.workload.changes.estimates import ROUND
 from batsched_py.workload.changes.selecting import split
 from batsched_py.workload.swf.log import SwfLog, write_swf
 from batsched_py.workload.swf.reader import read_swf
@@ -42,7 +42,7 @@ def test_words_with_an_equals_sign_are_options_of_the_change_before() -> None:
         ("first", "change 'first': Object missing required field `jobs`"),
         ("first jobs=0", "change 'first': Expected `int` >= 1"),
         ("first jobs=1 jobs=2", "change 'first': 'jobs' is given twice"),
-        ("first job=1", "change 'first' has no option 'job'; it knows jobs"),
+        ("first job=1", "change 'first' has no option 'job' (did you mean 'jobs'?); it knows jobs"),
         ("load factor=2 by=magic", "choose among arrivals, run-times, sizes"),
         ("fold", "there is no change 'fold'; known are anonymise, "),
     ],
@@ -268,6 +268,11 @@ def test_estimates_are_exact_recorded_or_a_multiple() -> None:
     assert change_log(log, ["estimates rule=factor factor=3"]).requested_time.tolist() == [300, 600]
 
 
+def test_jobs_of_0_seconds_count_in_the_accuracy_of_estimates() -> None:
+    log = log_of(run_time=[0, 100, 0], requested_time=[100, 200, -1])
+    assert "run times are 25.0% of" in change_log(log, ["estimates rule=recorded"]).header["Change"]
+
+
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=100), st.integers(0, 9))
 def test_round_estimates_are_round_and_not_below_the_run_time(run_times: list[int], seed: int) -> None:
     log = log_of(submit=np.arange(len(run_times)), run_time=run_times)
@@ -281,6 +286,27 @@ def test_the_largest_round_estimate_is_the_most_popular() -> None:
     requested = change_log(log, ["estimates rule=round"]).requested_time
     values, counts = np.unique(requested, return_counts=True)
     assert values[counts.argmax()] == values.max() == 18 * 3600
+
+
+def test_round_estimates_are_those_of_the_log_dealt_out_anew() -> None:
+    log = read_swf("workloads/sample.swf")
+    for seed in (0, 1):
+        changed = change_log(log, [f"estimates rule=round seed={seed}"])
+        assert (changed.requested_time >= log.run_time).all()
+        assert (changed.requested_time != log.requested_time).any()
+        assert np.array_equal(np.sort(changed.requested_time), np.sort(log.requested_time))
+        before, after = (np.mean(log.run_time / each.requested_time) for each in (log, changed))
+        assert after == pytest.approx(before, abs=0.01)
+    again = change_log(log, ["estimates rule=round seed=1"])
+    assert np.array_equal(again.requested_time, changed.requested_time)
+
+
+def test_round_estimates_have_a_maximum_and_so_many_values() -> None:
+    log = log_of(
+        submit=np.arange(6), run_time=[1, 1, 1, 1, 1, 5000], requested_time=[60, 60, 90, 90, 100, 9000]
+    )
+    requested = change_log(log, ["estimates rule=round values=2 maximum=80"]).requested_time
+    assert sorted(requested.tolist()) == [60, 60, 60, 80, 80, 7200]
 
 
 # --- merging and anonymity -----------------------------------------------------------------------

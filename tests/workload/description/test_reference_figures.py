@@ -13,11 +13,13 @@ from batsched_py.workload.sources import read_log
 REFERENCE = {
     "HPC2N-2002-2.2-cln": {
         "jobs": 201_993, "spatial": 0.300, "correlation": -0.063, "contiguous": 0.643, "per key": 0.678,
+        "classes": 17,
         "variability": [8, 150, 797, 6070, 27163],
     },
     "LLNL-Thunder-2007-1.1-cln": {
-        "jobs": 97_875, "spatial": 0.330, "correlation": 0.227, "contiguous": 0.362, "per key": 0.423,
-        "variability": [7, 177, 692, 5365, None],
+        "jobs": 102_972, "spatial": 0.330, "correlation": 0.2302, "contiguous": 0.394, "per key": 0.455,
+        "classes": 17,
+        "variability": [7, 177, 693, 5366, None],
     },
 }  # fmt: skip
 
@@ -41,6 +43,11 @@ def test_spatial_burstiness(known: tuple[Description, dict]) -> None:
 def test_correlation(known: tuple[Description, dict]) -> None:
     found, reference = known
     assert found.correlation.pearson == pytest.approx(reference["correlation"], abs=0.005)
+
+
+def test_classes_of_sizes_are_as_many_as_in_table_iv(known: tuple[Description, dict]) -> None:
+    found, reference = known
+    assert found.distributions.popularity_classes == reference["classes"]
 
 
 def test_share_of_jobs_in_bags(known: tuple[Description, dict]) -> None:

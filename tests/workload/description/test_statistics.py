@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from batsched_py.errors import InputError
-from batsched_py.workload.description import describe, quality
+from batsched_py.workload.description import describe, quality, traits
 from batsched_py.workload.description.jobs import (
     characterised,
     correlation,
@@ -23,13 +23,21 @@ WEEK = 7 * 86400
 HOUR = 3600
 
 
-def test_a_log_is_characterised_by_jobs_that_completed_and_ran() -> None:
+def test_a_log_is_characterised_by_jobs_that_completed_however_short() -> None:
     log = log_of(run_time=[10, 0, 10, 10], status=[1, 1, 0, 1], requested_processors=[4, 4, 4, -1])
-    assert characterised(log).job_number.tolist() == [1]
+    assert characterised(log).job_number.tolist() == [1, 2]
 
 
-def test_a_log_without_completed_jobs_is_taken_whole() -> None:
-    assert len(characterised(log_of(run_time=[10, 10], status=-1))) == 2
+def test_a_log_without_completed_jobs_is_taken_without_those_that_never_started() -> None:
+    log = log_of(run_time=[10, 0, 0], status=[-1, -1, 5], allocated_processors=-1)
+    assert characterised(log).job_number.tolist() == [1, 2]
+
+
+def test_jobs_of_0_seconds_are_like_others_in_every_comparison() -> None:
+    run_times = np.tile([0, 0, 1, 3000], 60)
+    found = traits(log_of(submit=np.arange(240) * 50, run_time=run_times))
+    assert np.isfinite(found.quantities["run times, 1 job apart"])
+    assert np.mean(found.samples["run times"] == 0) == 0.5
 
 
 def test_a_log_in_which_nothing_ran_cannot_be_described() -> None:

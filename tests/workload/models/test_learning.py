@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from batsched_py.errors import InputError
 from batsched_py.workload.description import describe
-from batsched_py.workload.description.jobs import bags_of_tasks, characterised, kolmogorov_smirnov, requested
+from batsched_py.workload.description.jobs import bags_of_tasks, jobs_that_ran, kolmogorov_smirnov, requested
 from batsched_py.workload.description.users import locality
 from batsched_py.workload.models import MODELS, LearningModel
 from batsched_py.workload.models.minh_wolters import MinhWolters, Naive, parallelism_classes
@@ -54,6 +55,17 @@ def test_as_many_jobs_as_asked_for(fitted: dict[str, LearningModel], name: str) 
     assert f"model {name} like sample.swf, seed 1" in log.header["Computer"]
 
 
+@pytest.mark.parametrize("name", ["minh-wolters", "realistic", "slots"])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_fifth_of_the_jobs_takes_0_seconds_as_in_the_log(sample: SwfLog, name: str) -> None:
+    short = np.arange(len(sample)) % 5 == 0
+    log = replace(sample, run_time=np.where(short, 0, sample.run_time))
+    model = MODELS.create(name, {})
+    assert isinstance(model, LearningModel)
+    made = model.fit(log).generate(len(log), seed=1)
+    assert np.mean(made.run_time == 0) == pytest.approx(np.mean(short), abs=0.04)
+
+
 @pytest.mark.parametrize("name", LEARNING)
 def test_the_same_seed_gives_the_same_log(fitted: dict[str, LearningModel], name: str) -> None:
     first, again, other = (fitted[name].generate(500, seed) for seed in (1, 1, 2))
@@ -95,7 +107,7 @@ def test_too_few_jobs_to_learn_from(name: str) -> None:
         ),
         (
             '{"format":"batsched-py model", "version":1, "model":"naive", "options":{}, "parameters":{}}',
-            "not parameters of the model naive: Object missing required field `source`",
+            "not parameters of the model naive: Object missing required field `interarrival`",
         ),
     ],
 )
@@ -120,11 +132,11 @@ def test_without_scikit_learn_it_says_what_to_install(
 
 @pytest.fixture(scope="module")
 def like(sample: SwfLog, fitted: dict[str, LearningModel]) -> SwfLog:
-    return fitted["realistic"].generate(len(characterised(sample)), seed=5)
+    return fitted["realistic"].generate(len(jobs_that_ran(sample)), seed=5)
 
 
 def test_run_times_and_sizes_are_distributed_as_in_the_log(sample: SwfLog, like: SwfLog) -> None:
-    jobs = characterised(sample)
+    jobs = jobs_that_ran(sample)
     assert kolmogorov_smirnov(jobs.run_time, like.run_time) < 0.05
     assert kolmogorov_smirnov(requested(jobs), requested(like)) < 0.05
 
@@ -150,7 +162,7 @@ def test_it_can_be_replayed_with_feedback(like: SwfLog) -> None:
 def test_gaussians_may_be_fitted_to_run_times_themselves(sample: SwfLog) -> None:
     few = sample.select(np.arange(500))
     log = Realistic(run_times="linear").fit(few).generate(500, seed=1)
-    assert log.run_time.mean() == pytest.approx(characterised(few).run_time.mean(), rel=0.3)
+    assert log.run_time.mean() == pytest.approx(jobs_that_ran(few).run_time.mean(), rel=0.3)
 
 
 def test_with_another_window_there_are_other_bags(sample: SwfLog) -> None:
@@ -182,7 +194,7 @@ def test_a_smaller_exponent_gives_larger_bags(
 
 
 def test_users_come_for_some_weeks_and_leave(sample: SwfLog, like: SwfLog) -> None:
-    real, made = locality(characterised(sample)).user, locality(like).user
+    real, made = locality(jobs_that_ran(sample)).user, locality(like).user
     assert made.distance / made.by_chance > 1.2
     assert made.distance == pytest.approx(real.distance, abs=0.15)
 
@@ -211,7 +223,7 @@ def test_jobs_of_a_published_bag_are_all_the_same(sample: SwfLog) -> None:
 
 def test_naive_arrivals_have_the_rate_of_the_log(sample: SwfLog) -> None:
     log = Naive().fit(sample).generate(20_000, seed=1)
-    mean = np.diff(characterised(sample).submit).mean()
+    mean = np.diff(jobs_that_ran(sample).submit).mean()
     assert np.diff(log.submit).mean() == pytest.approx(mean, rel=0.03)
 
 
@@ -222,7 +234,7 @@ def test_slots_keep_the_shares_of_hours_and_weekdays(sample: SwfLog) -> None:
 
 
 def test_slots_keep_the_work_of_jobs_on_another_machine(sample: SwfLog) -> None:
-    jobs = characterised(sample)
+    jobs = jobs_that_ran(sample)
     work = jobs.run_time * requested(jobs)
     same = Slots().fit(sample).generate(20_000, seed=1)
     assert kolmogorov_smirnov(work, same.run_time * same.processors) < 0.05

@@ -15,7 +15,7 @@ from batsched_py.workload.description import (
     likeness,
     traits,
 )
-from batsched_py.workload.description.jobs import characterised
+from batsched_py.workload.description.jobs import jobs_that_ran
 from batsched_py.workload.models import MODELS, LearningModel
 from batsched_py.workload.models.hidden import TRIALS
 from batsched_py.workload.sources import read_log
@@ -33,7 +33,7 @@ def failed(log: Path, model: str, seeds: range) -> dict[str, int]:
     assert isinstance(learner, LearningModel)
     learner.fit(real)
     original = traits(real)
-    jobs = len(characterised(real))
+    jobs = len(jobs_that_ran(real))
     copies = [likeness(original, traits(learner.generate(jobs, seed))) for seed in seeds]
     return dict(failures(original, copies))
 
@@ -57,8 +57,12 @@ def test_realistic_logs_have_the_memory_of_other_logs(shared: Path, name: str) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOGS)
-def test_naive_logs_fail_every_check(shared: Path, name: str) -> None:
-    assert failed(shared / "logs" / f"{name}.swf.gz", "naive", range(10)) == dict.fromkeys(CHECKS, 10)
+def test_naive_logs_fail_every_check_but_those_of_amounts(shared: Path, name: str) -> None:
+    """They have as many jobs a day as the log, and no more work in short jobs than most logs."""
+    amounts = {check for check in CHECKS if check.startswith(("jobs a day", "work in"))}
+    found = failed(shared / "logs" / f"{name}.swf.gz", "naive", range(10))
+    assert {check: found[check] for check in CHECKS - amounts} == dict.fromkeys(CHECKS - amounts, 10)
+    assert found["jobs a day"] == 0
 
 
 @pytest.mark.slow
@@ -66,7 +70,6 @@ def test_naive_logs_fail_every_check(shared: Path, name: str) -> None:
 def test_the_published_model_has_too_few_jobs_in_bags(shared: Path, name: str) -> None:
     found = failed(shared / "logs" / f"{name}.swf.gz", "minh-wolters", range(3))
     assert found["jobs in bags"] == 3
-    assert found["spatial entropy"] == 0
 
 
 def test_logs_are_compared_with_seeds_that_fitting_has_not_tried() -> None:

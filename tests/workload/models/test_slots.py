@@ -12,7 +12,7 @@ import pytest
 from batsched_py.analysis.plots.kinds.submitters import CYCLES, distance, shares
 from batsched_py.analysis.plots.runs import recorded_run
 from batsched_py.errors import InputError
-from batsched_py.workload.description.jobs import characterised, kolmogorov_smirnov, requested
+from batsched_py.workload.description.jobs import jobs_that_ran, kolmogorov_smirnov, requested
 from batsched_py.workload.models import MODELS
 from batsched_py.workload.models.slots import SlotCalendar, Slots
 from batsched_py.workload.sources import read_log, write_log
@@ -24,7 +24,7 @@ DAY = 86400.0
 
 @pytest.fixture(scope="module")
 def sample() -> SwfLog:
-    return characterised(read_log(SAMPLE))
+    return jobs_that_ran(read_log(SAMPLE))
 
 
 def days(log: SwfLog) -> float:
@@ -46,8 +46,10 @@ def test_time_is_spent_where_the_weights_are() -> None:
 
 
 def test_days_and_cycles_are_those_of_the_log(sample: SwfLog) -> None:
-    made = Slots().fit(sample).generate(len(sample), seed=1)
-    assert days(made) == pytest.approx(days(sample), rel=0.05)
+    model = Slots().fit(sample)
+    made = model.generate(len(sample), seed=1)
+    lengths = [days(model.generate(len(sample), seed)) for seed in range(8)]
+    assert np.mean(lengths) == pytest.approx(days(sample), rel=0.05)
     assert max(apart(sample, made).values()) < 0.06
 
 
@@ -80,7 +82,7 @@ def test_a_log_of_centuries_is_refused(sample: SwfLog) -> None:
 )
 def test_months_of_archived_logs(shared: Path, name: str, furthest: float) -> None:
     """The limit of the paper gives .15 between the months of HPC2N, and 870 days in place of 1,264."""
-    log = characterised(read_log(shared / "logs" / f"{name}.swf.gz"))
+    log = jobs_that_ran(read_log(shared / "logs" / f"{name}.swf.gz"))
     model = Slots().fit(log)
     for seed in (1, 2, 3):
         made = model.generate(len(log), seed)
@@ -104,7 +106,7 @@ def test_requests_are_within_the_limits_and_keep_the_work(sample: SwfLog, tmp_pa
     work = made.run_time * nodes * (1.5 * cores + 560 * gpus)
     assert made.more["work"] == pytest.approx(work)
     long = made.run_time > 60  # of shorter ones, whole seconds are much
-    jobs = characterised(sample)
+    jobs = jobs_that_ran(sample)
     without = made.run_time[long & (gpus == 0)].mean()
     assert made.run_time[gpus == 2].mean() < without / 50
     assert (

@@ -162,8 +162,8 @@ def test_memory_of_a_large_log(tmp_path: Path, ending: str) -> None:
         path = tmp_path / f"{times}.{ending}"
         with path.open("w") as file:
             file.write(head)
-            for _ in range(times):
-                file.writelines(lines)
+            for number, line in enumerate(lines * times, 1):
+                file.write(line if ending == "sacct" else f"{number}{line[line.index(',') :]}")
         program = (
             "import sys; from batsched_py.workload.read import read_workload; from tests.peak import peak;"
             "jobs = read_workload(sys.argv[1], 'w0').jobs; print(len(jobs), peak())"

@@ -18,7 +18,8 @@ KEPT_BY_ALL = ("submit", "run_time", "requested_processors", "requested_time")
 
 
 def test_every_kind_is_known_by_name() -> None:
-    assert list(SOURCES.all()) == ["batsim", "batsim5", "csv", "parquet", "pbs", "sacct", "swf"]
+    kinds = "batsim batsim5 csv frontier gwf parquet pbs philly sacct swf"
+    assert list(SOURCES.all()) == kinds.split()
 
 
 @pytest.mark.parametrize("first", ENDINGS)

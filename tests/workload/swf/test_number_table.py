@@ -57,8 +57,7 @@ def test_words_that_make_up_for_each_other_are_both_seen() -> None:
     assert wrong == {1: "'12-5' is not a number"}
 
 
-def test_lines_are_counted_across_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("batsched_py.workload.swf.reader._PIECE", 4)
+def test_lines_are_counted_across_comments_and_bad_lines() -> None:
     text = b"1 2\n; comment\n\n3 4 5\n6 7\nx 8\n9 10"
     values, lines, wrong = read_table(text, columns=2, comment=b";")
     assert values.tolist() == [[1, 2], [6, 7], [9, 10]]

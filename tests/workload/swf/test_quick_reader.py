@@ -19,7 +19,7 @@ from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.read import read_workload
 from batsched_py.workload.swf import quick_reader
 from batsched_py.workload.swf.log import COLUMNS, WHOLE
-from batsched_py.workload.swf.quick_reader import Record, read_jobs
+from batsched_py.workload.swf.quick_reader import NativeJobs, Record, read_jobs
 from batsched_py.workload.swf.reader import read_swf
 from batsched_py.workload.swf.workload import LoggedJobs, swf_to_workload
 
@@ -110,6 +110,7 @@ def told(read: Any, *arguments: Any) -> Any:
         list(workload.profiles.items()),
         [float(finish) for finish in workload.finishes],
         (workload.name, workload.nb_hosts, workload.path),
+        (workload.nb_unrequested, workload.nb_raised, workload.nb_equal),
         warnings,
     )
 
@@ -128,6 +129,7 @@ def by_either(path: Path, walltime: WalltimeRule) -> Workload:
 @example(f"{RECORD}\n{RECORD.replace('1 0', '2,0', 1)}", "max", False)
 @example(f"{RECORD}],[{RECORD.replace('1 0', '2 0', 1)}", "max", False)
 @example(f"{RECORD}\n{RECORD.replace('1 0', '2 0', 1)} 5", "max", False)
+@example(f"{RECORD.replace('1 0', '1 1e9', 1)}\n{RECORD.replace('1 0', '2 1000000000.1', 1)}", "max", False)
 @example(f"{RECORD}\n \r\n{RECORD.replace('1 0', '2 0', 1)}\r\n", "max", False)
 def test_any_text_tells_the_same(path: Path, text: str, walltime: WalltimeRule, packed: bool) -> None:
     path.write_bytes(gzip.compress(text.encode(), mtime=0) if packed else text.encode())
@@ -181,11 +183,13 @@ def test_records_in_order_are_usual(lines: list[list[str]]) -> None:
         assert found is None
         return
     assert found is not None
-    jobs, _, _, comments, nb_unsized, nb_cancelled, nb_all = found
-    assert [job.id for job in jobs] == [f"w0!{number}" for number, *_ in kept]
-    assert (nb_unsized, nb_cancelled) == (len(lines) - len(sized), len(sized) - len(kept))
-    assert nb_all == len(lines)
-    assert comments == [b"; MaxProcs: 4"]
+    assert [job.id for job in found.jobs] == [f"w0!{number}" for number, *_ in kept]
+    assert (found.nb_unsized, found.nb_cancelled) == (len(lines) - len(sized), len(sized) - len(kept))
+    assert found.nb_all == len(lines)
+    assert found.nb_unrequested == sum(float(words[8]) <= 0 for words in kept)
+    assert found.nb_raised == sum(0 < float(words[8]) < 2 * float(words[3]) for words in kept)
+    assert found.nb_equal == sum(0 < float(words[8]) == float(words[3]) for words in kept)
+    assert found.comments == [b"; MaxProcs: 4"]
 
 
 @pytest.mark.parametrize(
@@ -222,8 +226,8 @@ def told_by_jobs(*pieces: str) -> Any:
     """What is found in a usual text."""
     if (found := read_text(*pieces)) is None:
         return None
-    jobs, *rest = found
-    return [asdict(job) for job in jobs], rest
+    told = asdict(found)
+    return [asdict(job) for job in told.pop("jobs")], told
 
 
 def test_a_usual_record_has_the_fields_of_every_record() -> None:
@@ -232,11 +236,27 @@ def test_a_usual_record_has_the_fields_of_every_record() -> None:
     assert whole == WHOLE
 
 
-@pytest.mark.usefixtures("either_engine")
-def test_jobs_of_a_large_log_are_made_when_they_are_asked_for(
+def test_without_the_library_jobs_of_a_large_log_are_made_when_they_are_asked_for(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(native, "library", None)
     path.write_text(f"{RECORD}\n")
     assert not isinstance(read_workload(path, "w0").jobs, LoggedJobs)
     monkeypatch.setattr(quick_reader, "LARGE", 40)
     assert isinstance(read_workload(path, "w0").jobs, LoggedJobs)
+
+
+@pytest.mark.skipif(native.library is None, reason="the native engine is not in use")
+def test_the_library_reads_a_log_with_faults_and_reports_them(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    unknown = RECORD.replace("1 0 0 60", "2 0 0 -1", 1)
+    path.write_text(f"{RECORD}\n1 2 3\n{unknown}\n{RECORD}\n{RECORD.replace('1 0', '3 1e1', 1)}\n")
+    workload = read_workload(path, "w0")
+    assert isinstance(workload.jobs, NativeJobs)
+    assert [(job.id, job.submission_time) for job in workload.jobs] == [("w0!1", 0.0), ("w0!3", 10.0)]
+    (message,) = caplog.messages
+    assert message.endswith(
+        "3 of 5 records left out: 2 bad lines (line 2: 3 fields instead of 18; line 4: job_number came "
+        "before), 1 of unknown run time"
+    )

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.profiles import Homogeneous
-from batsched_py.workload import lines
-from batsched_py.workload.swf import reader
+from batsched_py.workload.swf import conventions, reader
 from batsched_py.workload.swf.conventions import LOG_SPEED
 from batsched_py.workload.swf.log import COLUMNS, SwfLog, write_swf
 from batsched_py.workload.swf.reader import read_swf
@@ -115,7 +114,7 @@ def test_a_bad_line_is_left_out_and_named(log_of, caplog, bad: str, reason: str)
 
 def test_where_pieces_end_changes_nothing(log_of, caplog, monkeypatch) -> None:
     """Bad lines are counted from the beginning, and a number may have come before in another piece."""
-    monkeypatch.setattr(lines, "PIECE", 60)
+    monkeypatch.setattr(reader, "_PIECE", 60)
     log = log_of(
         *("; Note: one", line(job_number=2), "oops", line(job_number=1, submit=9), "; Note: two"),
         *("", line(job_number=2, submit=4), line(job_number=3, run_time=-1), line(job_number=3)),
@@ -129,13 +128,13 @@ def test_where_pieces_end_changes_nothing(log_of, caplog, monkeypatch) -> None:
 
 
 def test_a_log_of_too_many_records_is_refused(log_of, monkeypatch) -> None:
-    monkeypatch.setattr(reader, "MOST_RECORDS", 2)
+    monkeypatch.setattr(conventions, "MOST_RECORDS", 2)
     with pytest.raises(InputError, match="has more than 2 records"):
         log_of(*(line(job_number=number) for number in range(3)))
 
 
 def test_a_log_of_too_many_comments_is_refused(log_of, monkeypatch) -> None:
-    monkeypatch.setattr(reader, "MOST_COMMENTS", 10)
+    monkeypatch.setattr(conventions, "MOST_COMMENTS", 10)
     with pytest.raises(InputError, match="has more than 10 bytes of comments"):
         log_of("; one two", "; three", line())
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,11 @@ from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.figures import Sheet, TableKind
 from batsched_py.analysis.plots.runs import by_log, check_columns, configurations, in_unit
 from batsched_py.analysis.runs import CONFIDENCE, Estimate
+from batsched_py.analysis.runs.aggregate import REPETITIONS
+from batsched_py.analysis.runs.columns import NOTHING, column_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: From this ratio of the largest mean to the smallest one on, the scale is logarithmic.
 WIDE: Final = 20.0
@@ -24,18 +30,32 @@ MOST_TICKS: Final = 8
 
 
 def estimates_by_load(table: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """For each load the ``mean`` of a metric over parts and seeds, and ``half`` of its interval."""
-    rows = {float(load): Estimate.of(part[metric].dropna().to_list()) for load, part in table.groupby("load")}
-    estimates = {load: (each.mean, each.half_width or 0.0) for load, each in sorted(rows.items())}
-    return pd.DataFrame.from_dict(estimates, orient="index", columns=["mean", "half"]).rename_axis("load")
+    """For each load the ``mean`` of a metric, how far its interval reaches, and whether a run is unstable.
+
+    Means are over parts, within which seeds are averaged, or over seeds where there are no parts.
+    """
+    estimates = {}
+    for load, rows in table.groupby("load"):
+        known = rows.dropna(subset=[metric])
+        unit = next((axis for axis in REPETITIONS if axis in known and known[axis].nunique() > 1), None)
+        values = known[metric] if unit is None else known.groupby(unit)[metric].mean()
+        each = Estimate.of(values.to_list(), column_of(metric, NOTHING).possible)
+        ends = (
+            each.mean - (each.mean if each.low is None else each.low),
+            (each.mean if each.high is None else each.high) - each.mean,
+        )
+        estimates[float(load)] = (each.mean, *ends, bool(rows.get("unstable", pd.Series([False])).any()))
+    columns = ["mean", "below", "above", "unstable"]
+    found = pd.DataFrame.from_dict(estimates, orient="index", columns=columns)
+    return found.sort_index().rename_axis("load")
 
 
 @dataclass(frozen=True)
 class Load(TableKind):
     """A metric against the load, with a panel for each log and a line for each scheduler.
 
-    The runs are those of a plan with `loads`. Means are over parts and seeds; bars are intervals of 95 %
-    confidence, by Student's t.
+    The runs are those of a plan with `loads`. Means are over parts, or over seeds where there are no parts;
+    bars are intervals of 95 % confidence, by Student's t. A cross marks a run that has no steady state.
     """
 
     name = "load"
@@ -47,32 +67,34 @@ class Load(TableKind):
         """Draw it."""
         check_columns(table, "load", self.metric)
         unit, label = in_unit(table, self.metric)
-        lines = {
-            log: {
-                name: estimates_by_load(rows, self.metric) / unit
-                for name, rows in configurations(part, "load")
-            }
-            for log, part in by_log(table).items()
-        }
+        lines: dict[str, dict[str, pd.DataFrame]] = {}
+        for log, part in by_log(table).items():
+            rows = dict(configurations(part, "load"))
+            lines[log] = {name: estimates_by_load(each, self.metric) for name, each in rows.items()}
         names = list(dict.fromkeys(name for each in lines.values() for name in each))
         looks = dict(zip(names, sheet.line_looks(len(names)), strict=True))
         axes = sheet.panels(list(lines), columns=2, height=2.4)
         for panel, each in zip(axes, lines.values(), strict=True):
             for name, line in each.items():
                 look = looks[name] | {"label": name}
-                panel.errorbar(line.index, line["mean"], line["half"], marker="o", ms=3.5, capsize=2, **look)
+                means, ends = line["mean"] / unit, line[["below", "above"]].T.to_numpy() / unit
+                panel.errorbar(line.index, means, ends, marker="o", ms=3.5, capsize=2, **look)
+                unstable = means[line["unstable"].astype(bool)]
+                panel.plot(unstable.index, unstable, "x", color=style.BLACK, ms=7, zorder=5)
             panel.set_xlabel("load, as a multiple of the recorded one")
             loads = sorted({load for line in each.values() for load in line.index})
             if len(loads) <= MOST_TICKS:
                 panel.set_xticks(loads)
             style.plain_numbers(panel.xaxis, panel.yaxis)
-        means = pd.concat([line["mean"] for each in lines.values() for line in each.values()])
+        shown = [line for each in lines.values() for line in each.values()]
+        means = pd.concat([line["mean"] / unit for line in shown])
         if 0 < WIDE * means.min() < means.max():
             axes[0].set_yscale("log")
             style.plain_numbers(axes[0].yaxis)
         else:
             axes[0].set_ylim(bottom=0)
-        sheet.supylabel(f"{label}, {CONFIDENCE:.0%} confidence")
+        crossed = "; a cross has no steady state" * any(line["unstable"].any() for line in shown)
+        sheet.supylabel(f"{label}, {CONFIDENCE:.0%} confidence{crossed}")
         style.shared_legend(sheet, axes)
 
 
@@ -112,20 +134,23 @@ class Box:
         reach = REACH * (upper - lower)
         within = (known >= lower - reach) & (known <= upper + reach)
         low, high = known[within][[0, -1]].tolist()
-        return cls(
-            len(known), min(low, lower), lower, median, upper, max(high, upper), known[~within].tolist()
-        )
+        beyond = known[~within].tolist()
+        return cls(len(known), min(low, lower), lower, median, upper, max(high, upper), beyond)
 
     def for_matplotlib(self) -> dict[str, Any]:
         """The same in the words of matplotlib."""
-        return {
-            "whislo": self.low,
-            "q1": self.lower,
-            "med": self.median,
-            "q3": self.upper,
-            "whishi": self.high,
-            "fliers": self.beyond,
-        }
+        ends = {"whislo": self.low, "whishi": self.high, "fliers": self.beyond}
+        return {"q1": self.lower, "med": self.median, "q3": self.upper, **ends}
+
+
+def draw_boxes(panel: Axes, boxes: dict[str, dict[str, Any]], colours: Sequence[str], **look: Any) -> None:
+    """Boxes side by side in the words of matplotlib, above their names."""
+    places = range(len(boxes))
+    look |= {"patch_artist": True, "medianprops": {"color": style.BLACK}}
+    drawn = panel.bxp(list(boxes.values()), positions=places, widths=0.6, **look)
+    for box, colour in zip(drawn["boxes"], colours, strict=True):
+        box.set(facecolor=colour, alpha=0.75)
+    style.name_bars(panel, list(boxes))
 
 
 @dataclass(frozen=True)
@@ -148,18 +173,9 @@ class Repetitions(TableKind):
         unit, label = in_unit(table, self.metric)
         axes = sheet.panels(list(logs), columns=2, height=2.4)
         for panel, part in zip(axes, logs.values(), strict=True):
-            boxes = {name: Box.of(rows[self.metric].dropna() / unit) for name, rows in configurations(part)}
-            drawn = panel.bxp(
-                [box.for_matplotlib() for box in boxes.values()],
-                positions=range(len(boxes)),
-                widths=0.6,
-                patch_artist=True,
-                medianprops={"color": style.BLACK},
-                flierprops={"markersize": 3},
-            )
-            for box, colour in zip(drawn["boxes"], sheet.colours(len(boxes)), strict=True):
-                box.set(facecolor=colour, alpha=0.75)
-            style.name_bars(panel, list(boxes))
+            values = {name: rows[self.metric].dropna() / unit for name, rows in configurations(part)}
+            boxes = {name: Box.of(each).for_matplotlib() for name, each in values.items()}
+            draw_boxes(panel, boxes, sheet.colours(len(boxes)), flierprops={"markersize": 3})
             style.plain_numbers(panel.yaxis)
         axes[0].set_ylim(bottom=0)
         sheet.supylabel(label)

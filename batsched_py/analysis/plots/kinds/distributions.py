@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
 import pandas as pd
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from batsched_py.analysis.metrics import TAU
-from batsched_py.analysis.outcome import CLASSES, class_numbers
+from batsched_py.analysis.outcome import TAU
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.figures import SHOWN_TOO, TELLS_USERS, RunsKind, Sheet
-from batsched_py.analysis.plots.kinds.campaigns import Box
+from batsched_py.analysis.plots.kinds.campaigns import Box, draw_boxes
 from batsched_py.analysis.plots.kinds.gantt import busiest_users
 from batsched_py.analysis.plots.runs import Run, with_recorded
 from batsched_py.analysis.schedule import INSTANT
 from batsched_py.errors import InputError
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from batsched_py.workload.description.jobs import CLASSES, class_numbers
 
 Measure = Literal["wait", "turnaround", "slowdown"]
 
@@ -117,10 +114,8 @@ class Ecdf(RunsKind):
 def slowdowns(run: Run) -> NDArray[np.float64]:
     """The turnaround of each executed job over its run time."""
     jobs = run.executed
-    turnaround, ran = (
-        (jobs["finish_time"] - jobs[since]).to_numpy() for since in ("submission_time", "starting_time")
-    )
-    return np.asarray(turnaround / np.maximum(ran, INSTANT))
+    ran = jobs["finish_time"] - jobs["starting_time"]
+    return ((jobs["finish_time"] - jobs["submission_time"]) / ran.clip(lower=INSTANT)).to_numpy()
 
 
 def queue_sizes(run: Run) -> NDArray[np.int64]:
@@ -149,38 +144,21 @@ class Boxes(RunsKind):
         colours = sheet.colours_with_recorded(runs, recorded)
         sheet.resize(3.2)
         axes = sheet.subplots(1, 2)
-        _draw_boxes(axes[0], {run.label: slowdowns(run) for run in everything}, colours)
+        means = {"marker": "D", "markersize": 4, "markerfacecolor": "white", "markeredgecolor": style.BLACK}
+        measures: tuple[Callable[[Run], NDArray[Any]], ...] = (slowdowns, queue_sizes)
+        for panel, measure in zip(axes, measures, strict=True):
+            values = {run.label: measure(run) for run in everything}
+            boxes = {
+                name: Box.of(each).for_matplotlib() | {"fliers": [], "mean": float(each.mean())}
+                for name, each in values.items()
+            }
+            draw_boxes(panel, boxes, colours, showmeans=True, meanprops=means)
         axes[0].set_title("slowdown of a job")
         axes[0].set_yscale("log")
-        _draw_boxes(axes[1], {run.label: queue_sizes(run) for run in everything}, colours)
         axes[1].set_title("jobs that wait")
         axes[1].set_yscale("symlog", linthresh=1)
         axes[1].set_ylim(bottom=0)
-        for panel in axes:
-            style.plain_numbers(panel.yaxis)
-
-
-def _draw_boxes(panel: Axes, values: dict[str, NDArray[Any]], colours: Sequence[str]) -> None:
-    boxes = [
-        Box.of(each).for_matplotlib() | {"fliers": [], "mean": float(each.mean())} for each in values.values()
-    ]
-    drawn = panel.bxp(
-        boxes,
-        positions=range(len(boxes)),
-        widths=0.6,
-        patch_artist=True,
-        showmeans=True,
-        medianprops={"color": style.BLACK},
-        meanprops={
-            "marker": "D",
-            "markersize": 4,
-            "markerfacecolor": "white",
-            "markeredgecolor": style.BLACK,
-        },
-    )
-    for box, colour in zip(drawn["boxes"], colours, strict=True):
-        box.set(facecolor=colour, alpha=0.75)
-    style.name_bars(panel, list(values))
+        style.plain_numbers(*(panel.yaxis for panel in axes))
 
 
 def submission_differences(run: Run, reference: Run) -> pd.Series:
@@ -224,9 +202,8 @@ class Differences(RunsKind):
         unit, name = style.time_unit(np.abs(together).max())
         edges = np.histogram_bin_edges(together / unit, DIFFERENCE_CLASSES).tolist()
         axes = sheet.panels([run.label for run in runs], height=1.1)
-        for run, panel, seconds, colour in zip(
-            runs, axes, differences, sheet.colours(len(runs)), strict=True
-        ):
+        colours = sheet.colours(len(runs))
+        for run, panel, seconds, colour in zip(runs, axes, differences, colours, strict=True):
             panel.axvline(0, color=style.BLACK, linewidth=0.6)
             if seconds.any():
                 panel.hist(seconds / unit, edges, color=colour)
@@ -260,19 +237,23 @@ class Work(RunsKind):
     shows = "How much jobs compute: the distribution of their work, of a log beside generated ones."
 
     performance: Annotated[
-        float,
+        tuple[Annotated[float, Meta(gt=0)], ...],
         Meta(
-            gt=0,
             title="GFLOPS",
-            description="What a processor of the log computes in a second, in billions of operations.",
+            description="What a processor computes in a second, in billions of operations: of all logs and "
+            "runs, or of each in the order of the panels.",
         ),
-    ] = 1.0
+    ] = (1.0,)
 
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """A panel for each, with equal classes of the logarithm."""
         everything = with_recorded(runs, recorded)
         colours = sheet.colours_with_recorded(runs, recorded)
-        amounts = [work(run, self.performance) for run in everything]
+        given = self.performance * len(everything) if len(self.performance) == 1 else self.performance
+        if len(given) != len(everything):
+            counts = f"{len(given)} values for {len(everything)} logs and runs"
+            raise InputError(f"performance: {counts}; give one for all or one for each")
+        amounts = [work(run, gigaflops) for run, gigaflops in zip(everything, given, strict=True)]
         positive = [each[each > 0] for each in amounts]
         if not all(map(len, positive)):
             raise InputError("a log or run has no job that computes anything, so there is nothing to show")

@@ -6,7 +6,7 @@ by the share of each pixel that they cover, so that dense parts stay true: a pal
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
@@ -39,7 +39,7 @@ NAMED_NODES: Final = 20
 LINED_NODES: Final = 200
 #: Columns and rows of the image of a dense chart.
 SIZE: Final = (1500, 400)
-#: So many rectangles are painted at once.
+#: So many rectangles are painted at once, so that memory does not grow with their number.
 PIECE: Final = 100_000
 #: How many users have a colour of their own.
 COLOURED_USERS: Final = 7
@@ -140,12 +140,9 @@ def _draw_absences(chart: Axes, run: Run, unit: float) -> None:
     for absence in run.absences:
         for low, high in absence.hosts.runs():
             corner, width = (absence.since / unit, low), (absence.until - absence.since) / unit
-            hatch = "////" if absence.state == "closed" else "xxxx"
-            chart.add_patch(
-                Rectangle(
-                    corner, width, high - low + 1, fill=False, linewidth=0, hatch=hatch, edgecolor=style.GREY
-                )
-            )
+            area = Rectangle(corner, width, high - low + 1, fill=False, linewidth=0, edgecolor=style.GREY)
+            area.set_hatch("////" if absence.state == "closed" else "xxxx")
+            chart.add_patch(area)
 
 
 def _draw_nodes(chart: Axes, run: Run) -> None:
@@ -253,7 +250,8 @@ def paint(
             for next_column in (0, 1):
                 for y, sign_y in ((bottom, 1.0), (top, -1.0)):
                     for next_row in (0, 1):
-                        for piece in _pieces(len(left)):
+                        for first in range(0, len(left), PIECE):
+                            piece = slice(first, first + PIECE)
                             across, share_x = _edge(x[piece], next_column)
                             along, share_y = _edge(y[piece], next_row)
                             share = sign_x * share_x * sign_y * share_y
@@ -262,11 +260,6 @@ def paint(
         cover = change.cumsum(axis=0).cumsum(axis=1)
         image[:, :, channel] = 1.0 - cover[:rows, :columns]
     return image.clip(0.0, 1.0)
-
-
-def _pieces(count: int) -> Iterator[slice]:
-    """Some rectangles after the others, so that memory does not grow with their number."""
-    return (slice(first, first + PIECE) for first in range(0, count, PIECE))
 
 
 def _edge(position: Floats, next_pixel: int) -> tuple[NDArray[np.int64], Floats]:

@@ -8,7 +8,7 @@ in windows of time that begin later and end earlier than the simulation does.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final
@@ -18,7 +18,7 @@ import pandas as pd
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from batsched_py.analysis.conditions import Carried, Shared
+from batsched_py.analysis.conditions import Shared
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.figures import RunsKind, Sheet
 from batsched_py.analysis.plots.runs import Run, with_recorded
@@ -76,29 +76,34 @@ class MeansKind(RunsKind):
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """A panel for each run with the means of its periods, before what was recorded in grey."""
         recorded = recorded if self.use_of_log else None
-        end = max(run.end for run in (*runs, *([recorded] if recorded else [])))
-        period, period_name = period_for(end)
-        unit, unit_name = style.time_unit(end)
+        end = max(run.end for run in with_recorded(runs, recorded))
+        period, name = period_for(end)
         edges = period * np.arange(1.0 + ceil(end / period))
-        axes = sheet.panels([run.label for run in runs], columns=2 if len(runs) > 3 else 1)
-        for run, panel, colour in zip(runs, axes, sheet.colours(len(runs)), strict=True):
-            if recorded:
-                panel.stairs(self.means(recorded, edges), edges / unit, fill=True, color=style.LIGHT_GREY)
-            panel.stairs(self.means(run, edges), edges / unit, color=colour, linewidth=1)
-            panel.set_xlim(0, edges[-1] / unit)
-            style.plain_numbers(panel.yaxis)
-        axes[0].set_ylim(bottom=0)
-        sheet.supxlabel(f"time ({unit_name})")
-        sheet.supylabel(
-            f"{self.label}, mean of each {period_name}" + (" (grey: recorded)" if recorded else "")
-        )
+        label = f"{self.label}, mean of each {name}"
+        _draw_periods(sheet, runs, recorded, edges, end, lambda run: self.means(run, edges), label)
 
 
-def recorded_flows(run: Run) -> Carried:
-    """What was recorded of a run."""
-    if run.carried is None:
-        raise InputError(f"{run.label}: nothing tells what its links carried; simulate it with --links")
-    return run.carried
+def _draw_periods(
+    sheet: Sheet,
+    runs: Sequence[Run],
+    recorded: Run | None,
+    edges: Floats,
+    end: float,
+    heights: Callable[[Run], Floats],
+    label: str,
+) -> None:
+    """A panel for each run with a step for each period, before what was recorded in grey."""
+    unit, unit_name = style.time_unit(end)
+    axes = sheet.panels([run.label for run in runs], columns=2 if len(runs) > 3 else 1)
+    for run, panel, colour in zip(runs, axes, sheet.colours(len(runs)), strict=True):
+        if recorded:
+            panel.stairs(heights(recorded), edges / unit, fill=True, color=style.LIGHT_GREY)
+        panel.stairs(heights(run), edges / unit, color=colour, linewidth=1)
+        panel.set_xlim(0, edges[-1] / unit)
+        style.plain_numbers(panel.yaxis)
+    axes[0].set_ylim(bottom=0)
+    sheet.supxlabel(f"time ({unit_name})")
+    sheet.supylabel(f"{label} (grey: recorded)" if recorded else label)
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,9 @@ class FlowsKind(RunsKind):
 
     def _lines(self, run: Run) -> pd.DataFrame:
         """A column for each line, a row for each period with its end."""
-        flows = recorded_flows(run)
+        flows = run.carried
+        if flows is None:
+            raise InputError(f"{run.label}: nothing tells what its links carried; simulate it with --links")
         most = flows.most_loaded(self.of, self.most)
         if most.empty:
             raise InputError(f"{run.label}: no {self.of} carried anything, so there is nothing to show")
@@ -241,31 +248,54 @@ def submissions_per_period(runs: Sequence[Run], period: float) -> pd.DataFrame:
     return pd.DataFrame(counts, index=pd.Index(period * np.arange(count), name="time"))
 
 
+def busiest_user(run: Run) -> str:
+    """The user who submits most jobs; of several, the one who came first."""
+    return str(run.replayed.groupby("user", sort=False).size().idxmax())
+
+
+def share_of_user(run: Run, user: str, edges: Floats) -> tuple[Floats, float]:
+    """How many jobs a user submits between each two successive ``edges``, and the share of all jobs."""
+    own = run.replayed["user"].astype(str) == user
+    if not own.any():
+        raise InputError(f"{run.label}: nobody called {user!r} submits a job")
+    counts = np.histogram(run.jobs.loc[own, "submission_time"], edges)[0].astype(float)
+    return counts, float(own.mean())
+
+
 @dataclass(frozen=True)
 class Submissions(RunsKind):
-    """How many jobs are submitted in each hour, day or week."""
+    """How many jobs are submitted in each hour, day or week.
+
+    With a user, that user's jobs are filled, and their share of all is beside the name of the run: flurries
+    and users who dominate a log are seen so.
+    """
 
     name = "submissions"
     shows = "When jobs are submitted: their number in each hour, day or week of the simulation."
 
+    user: Annotated[
+        str, Meta(title="USER", description="Whose jobs are filled; `busiest` is who submits most.")
+    ] = ""
+
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """A panel for each run, before what was recorded in grey."""
-        everything = [*runs, recorded] if recorded else list(runs)
+        everything = with_recorded(runs, recorded)
         end = max(run.jobs["submission_time"].max() for run in everything)
-        period, period_name = period_for(end)
+        period, name = period_for(end)
         counts = submissions_per_period(everything, period)
-        unit, unit_name = style.time_unit(end)
-        edges = np.append(counts.index, counts.index[-1] + period) / unit
-        axes = sheet.panels([run.label for run in runs], columns=2 if len(runs) > 3 else 1)
-        for run, panel, colour in zip(runs, axes, sheet.colours(len(runs)), strict=True):
-            if recorded:
-                panel.stairs(counts[recorded.label], edges, fill=True, color=style.LIGHT_GREY)
-            panel.stairs(counts[run.label], edges, color=colour, linewidth=1)
-            panel.set_xlim(0, edges[-1])
-            style.plain_numbers(panel.yaxis)
-        axes[0].set_ylim(bottom=0)
-        sheet.supxlabel(f"time ({unit_name})")
-        sheet.supylabel(f"submissions per {period_name}" + (" (grey: recorded)" if recorded else ""))
+        edges = period * np.arange(1.0 + len(counts))
+        label = f"submissions per {name}"
+        _draw_periods(sheet, runs, recorded, edges, end, lambda run: counts[run.label].to_numpy(), label)
+        if self.user:
+            self._fill(sheet, runs, edges, style.time_unit(end)[0])
+
+    def _fill(self, sheet: Sheet, runs: Sequence[Run], edges: Floats, unit: float) -> None:
+        """The jobs of the user."""
+        for run, panel, colour in zip(runs, sheet.axes, sheet.colours(len(runs)), strict=True):
+            user = busiest_user(run) if self.user == "busiest" else self.user
+            heights, share = share_of_user(run, user, edges)
+            panel.stairs(heights, edges / unit, fill=True, color=colour, alpha=0.5)
+            panel.set_title(f"{run.label} (filled: user {user}, {share:.0%} of the jobs)")
 
 
 def cumulative_jobs(runs: Sequence[Run], column: str, times: Floats) -> pd.DataFrame:
@@ -290,17 +320,15 @@ class Cumulative(RunsKind):
     def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
         """Submissions above, terminations below; the recorded ones in grey."""
         everything = with_recorded(runs, recorded)
-        looks = [style.RECORDED] * bool(recorded) + [
-            line | {"linewidth": 1.1} for line in sheet.line_looks(len(runs))
-        ]
+        looks = [line | {"linewidth": 1.1} for line in sheet.line_looks(len(runs))]
+        looks = [style.RECORDED, *looks] if recorded else looks
         end = max(run.end for run in everything)
         unit, name = style.time_unit(end)
         times = np.linspace(0, end, POINTS)
         sheet.resize(4.6)
         axes = sheet.subplots(2, 1, sharex=True, sharey=True)
-        for panel, column, label in zip(
-            axes, ("submission_time", "finish_time"), ("jobs submitted", "jobs finished"), strict=True
-        ):
+        labels = {"submission_time": "jobs submitted", "finish_time": "jobs finished"}
+        for panel, (column, label) in zip(axes, labels.items(), strict=True):
             counts = cumulative_jobs(everything, column, times)
             for run, look in zip(everything, looks, strict=True):
                 panel.plot(times / unit, counts[run.label], **look, label=run.label)
@@ -381,21 +409,16 @@ class Throughput(RunsKind):
             (axes[0], "throughput", 1, "throughput (jobs finished per day)"),
             (axes[1], "utilization", 100, "utilization (% of the hosts)"),
         ):
-            for number, (window, shade) in enumerate(
-                zip(windows, style.shades(sheet.highlight, len(windows)), strict=True)
-            ):
+            shades = style.shades(sheet.highlight, len(windows))
+            for number, (window, shade) in enumerate(zip(windows, shades, strict=True)):
                 place = np.arange(len(labels)) + (number - (len(windows) - 1) / 2) * width
                 heights = scale * figures.loc[figures["window"] == window, column]
                 panel.bar(place, heights, width=0.92 * width, color=shade, label=f"{window:g} days")
             panel.set_title(title)
             style.name_bars(panel, labels)
         axes[1].set_ylim(0, 100)
-        sheet.legend(
-            *axes[0].get_legend_handles_labels(),
-            loc="outside lower center",
-            ncols=len(windows),
-            title=f"from day {skip:g}",
-        )
+        handles, title = axes[0].get_legend_handles_labels(), f"from day {skip:g}"
+        sheet.legend(*handles, loc="outside lower center", ncols=len(windows), title=title)
 
 
 def decisions_of(run: Run) -> pd.DataFrame:
@@ -448,7 +471,8 @@ class Decisions(RunsKind):
             curve = by_queue_length(decisions) * _MILLI
             lengths.plot(curve.index, curve, **look, label=run.label)
         lengths.set_xscale("symlog", linthresh=1)
-        lengths.set_title("a decision by jobs that wait (ms)")
+        lengths.set_title("a decision by the length of the queue (ms)")
+        lengths.set_xlabel("jobs that wait")
         end = max(float(decisions["time"].max()) for decisions in tables)
         period, period_name = period_for(end)
         unit, unit_name = style.time_unit(end)
@@ -463,6 +487,8 @@ class Decisions(RunsKind):
             panel.set_xlim(0, period * max(1, ceil(end / period)) / unit)
             panel.set_xlabel(f"time ({unit_name}), means of each {period_name}")
         for panel in (bars, lengths, seconds, memory):
+            panel.update_datalim([(panel.dataLim.x0, 0)])
+            panel.autoscale_view(scalex=False)
             panel.set_ylim(bottom=0)
             style.plain_numbers(panel.yaxis)
         style.plain_numbers(lengths.xaxis)

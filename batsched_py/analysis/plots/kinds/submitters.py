@@ -1,4 +1,7 @@
-"""Figures of users and of when they submit: arrivals, cycles of the day and the week, session graphs."""
+"""Figures of users: when they submit, cycles of the day and the week, session graphs, and lateness.
+
+Lateness is how much later than recorded users submit, against the number of jobs.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,14 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from batsched_py.analysis.plots import style
-from batsched_py.analysis.plots.figures import SHOWN_TOO, TELLS_USERS, RunsKind, Sheet
+from batsched_py.analysis.plots.figures import SHOWN_TOO, TELLS_LATENESS, TELLS_USERS, RunsKind, Sheet
 from batsched_py.analysis.plots.runs import Run, with_recorded
+from batsched_py.analysis.user_metrics import additional_lateness
 from batsched_py.errors import InputError
 from batsched_py.workload.model import Workload
-from batsched_py.workload.session_graph import SessionGraph, session_statistics
-from batsched_py.workload.sessions import SessionRule, cut_workload, session_rule
-from batsched_py.workload.swf.log import HOUR, SwfLog, local_time, start_of, wall_clock
+from batsched_py.workload.session_graph import session_statistics
+from batsched_py.workload.sessions import SessionCutter, cut_workload, session_rule
+from batsched_py.workload.swf.log import DAY, HOUR, SwfLog, local_time, start_of, wall_clock
 from batsched_py.workload.swf.workload import swf_to_workload
 
 
@@ -68,12 +72,6 @@ def hours_of_week(times: NDArray[np.float64], log: SwfLog) -> NDArray[np.int64]:
     It is the time on the wall clock where the machine stood, summer time included.
     """
     return (wall_clock(log, _first_submission(log) + times) // HOUR).astype(np.int64) % HOURS
-
-
-def local_submissions(run: Run) -> NDArray[np.datetime64]:
-    """The date and the time of day at which each job of a run was submitted."""
-    log = _log_of(run)
-    return local_time(log, _first_submission(log) + run.jobs["submission_time"].to_numpy())
 
 
 def _first_submission(log: SwfLog) -> float:
@@ -137,7 +135,8 @@ CYCLES: Final = {"hour": tuple(map(str, range(24))), "weekday": DAYS, "month": M
 
 def shares(run: Run) -> dict[str, NDArray[np.float64]]:
     """The share of the jobs that are submitted in each hour of the day, weekday and month."""
-    moments = local_submissions(run)
+    log = _log_of(run)
+    moments = local_time(log, _first_submission(log) + run.jobs["submission_time"].to_numpy())
     days = moments.astype("datetime64[D]")
     places = {
         "hour": (moments.astype("datetime64[h]") - days.astype("datetime64[h]")).astype(np.int64),
@@ -187,12 +186,12 @@ def distance(counted: Sequence[dict[str, NDArray[np.float64]]], name: str) -> fl
     return float(np.abs(first - second).sum() / 2)
 
 
-def graph_statistics(workload: Workload, delimiters: Sequence[SessionRule]) -> pd.DataFrame:
+def graph_statistics(workload: Workload, delimiters: Sequence[SessionCutter]) -> pd.DataFrame:
     """For each delimiter and user the number of sessions, the longest path and the arity of the graph."""
     rows = []
     for delimiter in delimiters:
         for user, sessions in cut_workload(workload, delimiter).items():
-            figures = session_statistics([SessionGraph(sessions)])
+            figures = session_statistics([sessions.graph(reduced=True)])
             rows.append((str(delimiter), user, figures.sessions, figures.longest_path, figures.arity))
     return pd.DataFrame(rows, columns=["delimiter", "user", "sessions", "longest_path", "arity"])
 
@@ -240,3 +239,106 @@ class Graphs(RunsKind):
             style.plain_numbers(panel.xaxis)
         axes[0].set_ylabel("share of the users who have no more")
         axes[0].legend(loc="lower right", title="sessions by")
+
+
+def user_lateness(run: Run) -> pd.DataFrame:
+    """For each user the number of ``jobs``, and ``mean_lateness`` and ``additional_lateness`` in seconds.
+
+    The additional lateness of a user with a single job is NaN.
+    """
+    users = run.replayed.groupby("user")["lateness"].agg(jobs="size", mean_lateness="mean")
+    further = (users["jobs"] - 1).where(users["jobs"] > 1)
+    return users.assign(additional_lateness=2 * users["mean_lateness"] / further)
+
+
+@dataclass(frozen=True)
+class Lateness(RunsKind):
+    """How much later than recorded each user submits on average, against the number of the user's jobs.
+
+    A line shows the median user, a band the users from the 10th to the 90th percentile.
+    """
+
+    name = "lateness"
+    shows = "How late each user is on average, against how many jobs the user has."
+    use_of_log: ClassVar[str] = TELLS_LATENESS
+
+    def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
+        """Draw it."""
+        draw_users(sheet, runs, "mean_lateness", DAY, "d")
+        sheet.supylabel("mean lateness of the user (days)")
+
+
+def draw_users(sheet: Sheet, runs: Sequence[Run], column: str, unit: float, unit_name: str) -> None:
+    """A panel for each run, with a dot for each user, the median user, and a band that holds 80 % of them.
+
+    The scale is logarithmic on both sides of 0, and linear up to a hundredth of ``unit``.
+    """
+    axes = sheet.panels([run.label for run in runs], columns=3, height=2.1)
+    for run, panel, colour in zip(runs, axes, sheet.colours(len(runs)), strict=True):
+        users = user_lateness(run).dropna(subset=column)
+        late = users[column] / unit
+        low, median, high = late.quantile([0.1, 0.5, 0.9])
+        panel.set_xscale("log")
+        panel.set_yscale("symlog", linthresh=0.01, linscale=0.5)
+        panel.axhspan(low, high, color=colour, alpha=0.13, linewidth=0)
+        panel.axhline(median, color=colour, linewidth=1)
+        panel.axhline(0, color=style.BLACK, linewidth=0.6)
+        panel.scatter(users["jobs"], late, s=9, color=colour, alpha=0.6, linewidths=0)
+        panel.set_title(f"{run.label}: median {style.number(median, '+.3g')} {unit_name}")
+    for panel in axes:
+        style.plain_numbers(panel.xaxis, panel.yaxis)
+    sheet.supxlabel("jobs of the user")
+
+
+@dataclass(frozen=True)
+class AdditionalLateness(RunsKind):
+    """By how much each job adds to its user's lateness, against the number of the user's jobs.
+
+    Users with a single job are left out. A line shows the median user, a band the users from the 10th to the
+    90th percentile.
+    """
+
+    name = "additional-lateness"
+    shows = "By how much each further job adds to the lateness of its user."
+    use_of_log: ClassVar[str] = TELLS_LATENESS
+
+    def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
+        """Draw it."""
+        draw_users(sheet, runs, "additional_lateness", HOUR, "h")
+        sheet.supylabel("additional lateness of the user (hours)")
+
+
+def additional_lateness_by_size(runs: Sequence[Run]) -> pd.DataFrame:
+    """The label of each ``run``, its number of ``jobs``, and its ``additional_lateness`` in seconds."""
+    rows = [(run.label, len(run.jobs), additional_lateness(run.replayed)) for run in runs]
+    table = pd.DataFrame(rows, columns=["run", "jobs", "additional_lateness"])
+    return table.sort_values("jobs", kind="stable", ignore_index=True)
+
+
+@dataclass(frozen=True)
+class Scalability(RunsKind):
+    """Whether additional lateness depends on how much of the log is replayed.
+
+    Give a run for each number of jobs; those with the same LABEL become one line.
+    """
+
+    name = "scalability"
+    shows = "Whether additional lateness depends on how much of a log is replayed."
+    use_of_log: ClassVar[str] = TELLS_LATENESS
+    labels_are_distinct: ClassVar[bool] = False
+
+    def draw(self, sheet: Sheet, runs: Sequence[Run], recorded: Run | None) -> None:
+        """A line for each label, through the runs that have it: simulations of the first jobs of a log."""
+        table = additional_lateness_by_size(runs)
+        labels = list(dict.fromkeys(run.label for run in runs))
+        sheet.resize(3.0)
+        panel = sheet.subplots()
+        panel.axhline(0, color=style.BLACK, linewidth=0.6)
+        for label, look in zip(labels, sheet.line_looks(len(labels)), strict=True):
+            line = table[table["run"] == label]
+            panel.plot(line["jobs"], line["additional_lateness"], **look, marker="o", ms=3.5, label=label)
+        panel.set_xlim(left=0)
+        style.plain_numbers(panel.xaxis, panel.yaxis)
+        panel.set_xlabel("jobs replayed, the first ones of the log")
+        panel.set_ylabel("additional lateness (seconds)")
+        sheet.legend(loc="outside right upper")

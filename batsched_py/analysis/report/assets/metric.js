@@ -25,11 +25,12 @@ class Metric extends Plot {
     const at = (value) => (this.names ? this.names.indexOf(value) : Number(value));
     const lines = new Map();
     for (const row of rows) {
-      const [mean, half] = row.cells[name] ?? [null, null];
+      const [mean, least, most] = row.cells[name] ?? [null, null, null];
       if (mean === null) continue;
       const label = nameWithout(row, axis, ...(oneLog() ? ["log"] : []));
       if (!lines.has(label)) lines.set(label, { label, row, place: lines.size, points: [] });
-      lines.get(label).points.push({ x: at(row.axes[axis] ?? "none"), y: mean / scale, half: (half ?? 0) / scale });
+      lines.get(label).points.push({ x: at(row.axes[axis] ?? "none"), y: mean / scale, unstable: row.unstable,
+        least: (least ?? mean) / scale, most: (most ?? mean) / scale });
     }
     for (const { points } of lines.values()) points.sort((a, b) => a.x - b.x);
     return [...lines.values()];
@@ -58,12 +59,12 @@ class Metric extends Plot {
   vertical(label, points) {
     const means = points.map(({ y }) => y);
     const [least, most] = [Math.min(...means), Math.max(...means)];
-    const high = Math.max(...points.map(({ y, half }) => y + half));
+    const high = Math.max(...points.map(({ most }) => most));
     if (least > 0 && (data.columns[this.metric.value].log || most > WIDE * least)) {
-      const low = Math.min(...points.map(({ y, half }) => (y > half ? y - half : y)));
+      const low = Math.min(...points.map(({ y, least }) => (least > 0 ? least : y)));
       return new Scale({ label, unit: "", scale: "log" }, Math.max(low, least / WIDE) / 1.1, high * 1.1);
     }
-    const low = Math.min(0, ...points.map(({ y, half }) => y - half));
+    const low = Math.min(0, ...points.map(({ least }) => least));
     return new Scale({ label, unit: "", scale: "linear" }, low, high || 1);
   }
 
@@ -81,8 +82,8 @@ class Metric extends Plot {
     for (const point of points) {
       point.at = { x: this.toX(point.x + shift), y: this.toY(point.y) };
       context.beginPath();
-      context.moveTo(point.at.x, this.toY(Math.max(point.y - point.half, bottom)));
-      context.lineTo(point.at.x, this.toY(point.y + point.half));
+      context.moveTo(point.at.x, this.toY(Math.max(point.least, bottom)));
+      context.lineTo(point.at.x, this.toY(point.most));
       context.stroke();
       context.beginPath();
       context.arc(point.at.x, point.at.y, 3.5, 0, 2 * Math.PI);
@@ -93,10 +94,11 @@ class Metric extends Plot {
   find(x, y) {
     let nearest = null;
     for (const { label, row, points } of this.drawn)
-      for (const { at, x: across, y: up, half } of points) {
+      for (const { at, x: across, y: up, least, most, unstable } of points) {
         const away = Math.hypot(at.x - x, at.y - y);
         if (nearest && away >= nearest.away) continue;
-        const text = `${number(up)}${half ? ` ± ${number(half)}` : ""} at ${this.x.tell(across)}`;
+        const interval = most > least ? ` [${number(least)}, ${number(most)}]` : "";
+        const text = `${number(up)}${interval} at ${this.x.tell(across)}${unstable ? "; no steady state" : ""}`;
         nearest = { ...at, away, name: label, colour: colourOf(row, this.over.value), text };
       }
     return nearest;

@@ -194,31 +194,16 @@ function heading(text, title, by) {
   return head;
 }
 
-function halfText(column, row) {
-  const half = row.cells[column.name]?.[1] ?? null;
-  return half === null ? "" : `± ${withDecimals(half / column.scale, column.decimals)}`;
+function intervalText(column, row) {
+  const [, low, high] = row.cells[column.name] ?? [];
+  if (low === undefined || low === null) return "";
+  const ends = [low, high].map((end) => withDecimals(end / column.scale, column.decimals));
+  return `[${ends.join(", ")}]`;
 }
 
 function cellText(column, row) {
   const mean = row.cells[column.name]?.[0] ?? null;
-  return mean === null ? "–" : withDecimals(mean / column.scale, column.decimals);
-}
-
-/* What a row is comparable with: the rows of the same log and the same load. */
-function rivals(row) {
-  return `${row.axes.log} ${row.axes.load ?? ""}`;
-}
-
-/* For each log and load, what stands in the best cells of a column; nothing where all are equal. */
-function bestTexts(column, rows) {
-  const best = new Map();
-  for (const group of column.best ? new Set(rows.map(rivals)) : []) {
-    const known = rows.filter((row) => rivals(row) === group && Number.isFinite(row.cells[column.name]?.[0]));
-    known.sort((a, b) => a.cells[column.name][0] - b.cells[column.name][0]);
-    if (column.best === "highest") known.reverse();
-    if (new Set(known.map((row) => cellText(column, row))).size > 1) best.set(group, cellText(column, known[0]));
-  }
-  return best;
+  return mean === null ? "–" : withDecimals(mean / column.scale, column.decimals) + (row.unstable ? "†" : "");
 }
 
 function drawTable() {
@@ -230,17 +215,16 @@ function drawTable() {
       const unit = column.unit ? ` (${column.unit})` : "";
       return heading(spaced(column.name) + unit, column.formula, { column: column.name });
     })));
-  const best = new Map(data.columns.map((column) => [column, bestTexts(column, rows)]));
-  const room = new Map(data.columns.map((column) => [column, Math.max(...rows.map((row) => halfText(column, row).length))]));
+  const room = new Map(data.columns.map((column) => [column, Math.max(...rows.map((row) => intervalText(column, row).length))]));
   document.querySelector("#results tbody").replaceChildren(...rows.map((row) =>
-    element("tr", { title: row.name, onpointerenter: () => point(row), onpointerleave: () => point(null) },
+    element("tr", { title: row.unstable ? `${row.name}: no steady state: ${row.unstable}` : row.name, onpointerenter: () => point(row), onpointerleave: () => point(null) },
       element("td", { className: "pick" }, row.box),
       ...headings.map((axis) => element("td", { className: "text", textContent: row.axes[axis] ?? "" })),
       ...data.columns.map((column) => {
         const text = cellText(column, row);
-        const cell = element("td", { textContent: text, className: best.get(column).get(rivals(row)) === text ? "best" : "" });
+        const cell = element("td", { textContent: text, className: row.best.includes(column.name) ? "best" : "" });
         if (room.get(column)) {
-          const half = element("span", { className: "half", textContent: halfText(column, row) });
+          const half = element("span", { className: "half", textContent: intervalText(column, row) });
           half.style.width = `${room.get(column)}ch`;
           cell.append(half);
         }

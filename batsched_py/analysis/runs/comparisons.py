@@ -1,0 +1,188 @@
+"""What can be told of two choices from their runs: which is better, or that no difference is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from math import isnan
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from batsched_py.analysis.runs import FEWEST, SIGNIFICANT, Paired, holm
+from batsched_py.analysis.runs.aggregate import (
+    REPETITIONS,
+    Aggregate,
+    Baseline,
+    Group,
+    MeasuredRun,
+    grouped,
+    means_by_unit,
+    pairs_of,
+    partners_of,
+    place_without,
+    unit_of,
+)
+from batsched_py.analysis.runs.columns import NOTHING, ColumnFormat, Own, column_of
+
+#: Rows that differ on these axes only had the same jobs, machine and users: so one can be better.
+DECIDING = ("scheduler", "allocator")
+
+#: What the units of independence are called.
+UNITS = {"part": "parts", "seed": "seeds", "log": "logs"}
+
+
+class Comparison(Struct, frozen=True):
+    """Two schedulers or other choices, and by how much they differ in a metric."""
+
+    where: dict[str, str]
+    """What both have in common: log, platform, users."""
+    metric: str
+    unit: str
+    """That of the metric."""
+    better: str
+    """The one with the better mean, and so better if a difference is shown."""
+    worse: str
+    paired: Paired
+    """The better one less the worse one."""
+    units: str = "part"
+    """The axis of what is independent."""
+    p_value: float = 1.0
+    """That of the t-test of pairs, raised for all comparisons of the page by Holm's method."""
+    nb_tests: int = 1
+    """How many comparisons the page has."""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is a difference, as far as the repetitions tell."""
+        return self.p_value < SIGNIFICANT
+
+    def __str__(self) -> str:
+        difference = self.paired.difference
+        form = ColumnFormat.of(self.unit, [difference])
+        half = (difference.half_width or 0) / form.scale
+        amount = f"{abs(difference.mean) / form.scale:.3g} ± {half:.2g} {form.unit}".rstrip()
+        common = ", ".join(self.where.values())
+        tests = (
+            f"p = {self.p_value:.2g} by Holm over {self.nb_tests}, sign test {self.paired.sign_p_value:.2g}"
+        )
+        about = f"({tests}; {self.paired.nb_units} {UNITS[self.units]})"
+        if self.is_shown:
+            return (
+                f"{common}: {self.better} is better than {self.worse} in {self.metric} by {amount} {about}."
+            )
+        return (
+            f"{common}: no difference shown between {self.better} and {self.worse} in {self.metric}: "
+            f"{amount} {about}."
+        )
+
+
+def compare(
+    runs: Sequence[MeasuredRun],
+    metrics: Sequence[str],
+    baseline: str = "",
+    own: Own = NOTHING,
+    unit: str = "",
+) -> list[Comparison]:
+    """Every two schedulers that had the same repetitions, by the tests that tables have, over enough units.
+
+    With a ``baseline``, as a plan names it, only others are compared with that choice, on its axis. What is
+    not steady is not compared.
+    """
+    chosen = Baseline.parse(baseline) or Baseline("")
+    unit = unit_of(runs, unit)
+    common = [*REPETITIONS, chosen.axis, *(["log"] if unit == "log" else [])]
+    found: list[Comparison] = []
+    for group in grouped(runs, lambda run: place_without(run, *common)):
+        choices: dict[str, list[MeasuredRun]] = {}
+        for run in group.runs:
+            choices.setdefault(run.axes.get(chosen.axis, ""), []).append(run)
+        for one, two in combinations(choices, 2):
+            if chosen.name in ("", one, two):
+                both = Group(group.axes, [*choices[one], *choices[two]])
+                if not both.unstable:
+                    found += _compared(both, metrics, chosen.axis, (one, two), own, unit)
+    raised = holm([each.paired.p_value for each in found])
+    return [
+        replace(each, p_value=p_value, nb_tests=len(found))
+        for each, p_value in zip(found, raised, strict=True)
+    ]
+
+
+def _compared(
+    both: Group[MeasuredRun], metrics: Sequence[str], axis: str, names: tuple[str, str], own: Own, unit: str
+) -> Iterator[Comparison]:
+    one, two = names
+    for metric in metrics:
+        column = column_of(metric, own)
+        paired = None if column.better == "neither" else paired_between(both.runs, metric, axis, names, unit)
+        if paired is None or isnan(paired.difference.mean):
+            continue
+        better, worse = one, two
+        if (paired.difference.mean > 0) != (column.better == "higher"):
+            better, worse = two, one
+        yield Comparison(both.axes, metric, column.unit, better, worse, paired, unit)
+
+
+def paired_between(
+    runs: Sequence[MeasuredRun], metric: str, axis: str, names: tuple[str, str], unit: str
+) -> Paired | None:
+    """The first of two choices on an axis less the second; none if they have too few units in common."""
+    partners = partners_of(runs, Baseline(names[1], axis))
+    mine = [run for run in runs if run.axes.get(axis, "") == names[0]]
+    pairs = pairs_of(metric, mine, partners)
+    differences = [*means_by_unit(((run, value - its) for run, value, its in pairs), unit).values()]
+    return Paired.of(differences) if len(differences) >= FEWEST else None
+
+
+def best_rows(metric: str, results: Aggregate) -> set[int]:
+    """The rows with the best mean of those they can be compared with, and all that cannot be told from it.
+
+    Comparable are rows that differ in who decides only, not in their log, load, machine or users. Where there
+    are too few units to tell, the best mean alone counts. Rows without a steady state do not.
+    """
+    better = column_of(metric, results.own).better
+    if better == "neither":
+        return set()
+    rivals: dict[tuple[tuple[str, str], ...], dict[int, float]] = {}
+    for number, (group, measured) in enumerate(results.rows):
+        mean = measured[metric].estimate.mean
+        if not isnan(mean) and not group.unstable:
+            place = tuple((axis, name) for axis, name in group.axes.items() if axis not in DECIDING)
+            rivals.setdefault(place, {})[number] = mean
+    best: set[int] = set()
+    for means in rivals.values():
+        if len(set(means.values())) > 1:
+            first = (max if better == "higher" else min)(means, key=lambda number: means[number])
+            best |= _not_told_from(first, [number for number in means if number != first], metric, results)
+            best |= {number for number, mean in means.items() if mean == means[first]}
+    return best
+
+
+def _not_told_from(first: int, others: Sequence[int], metric: str, results: Aggregate) -> set[int]:
+    """A row, and those of the others that Holm's method over all of them cannot tell from it."""
+    tests: dict[int, float] = {}
+    if not results.pooled:
+        for number in others:
+            pair = results.rows[first][0], results.rows[number][0]
+            paired = _between_rows(*pair, metric, results.unit)
+            if paired is not None:
+                tests[number] = paired.p_value
+    raised = holm(list(tests.values()))
+    return {first} | {number for number, p in zip(tests, raised, strict=True) if p >= SIGNIFICANT}
+
+
+def _between_rows(one: Group[MeasuredRun], two: Group[MeasuredRun], metric: str, unit: str) -> Paired | None:
+    """The difference of two rows, unit by unit; what does not depend on chance is the same for every seed."""
+    mine, its = one.by_unit(metric, unit), two.by_unit(metric, unit)
+    pairs = [(mine.get(each, mine.get("")), its.get(each, its.get(""))) for each in mine | its if each]
+    differences = [first - second for first, second in pairs if first is not None and second is not None]
+    return Paired.of(differences) if len(differences) >= FEWEST else None
+
+
+def comparisons_markdown(comparisons: Sequence[Comparison]) -> str:
+    """The comparisons in Markdown, if there are any."""
+    if not comparisons:
+        return ""
+    lines = ["### Compared in pairs", "", *(f"- {comparison}" for comparison in comparisons), ""]
+    return "\n" + "\n".join(lines)

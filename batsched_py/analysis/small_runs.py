@@ -1,0 +1,146 @@
+"""What the overview of a run tells, without tables: to load pandas takes longer than to run a small log.
+
+It is what :mod:`batsched_py.analysis.steadiness` and the outcome's ``busy`` tell.
+"""
+
+from __future__ import annotations
+
+import csv
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from heapq import nlargest
+from itertools import accumulate, groupby
+from math import ceil
+from typing import Final, NamedTuple, TextIO
+
+from batsched_py.analysis.steadiness import LOOKS, Steadiness
+from batsched_py.protocol.hosts import HostSet
+
+#: The steady state of a run with more jobs is looked at in tables, which is quicker then.
+MANY: Final = 20_000
+
+#: The part of the jobs that are submitted before the end of what the utilization is about.
+MOST_PERCENT: Final = 90
+
+_COLUMNS = (
+    "submission_time",
+    "starting_time",
+    "finish_time",
+    "allocated_resources",
+    "final_state",
+    "metadata",
+)
+
+
+class Ran(NamedTuple):
+    """A job that was executed."""
+
+    submitted: float
+    begun: float
+    ended: float
+    held: int
+
+
+def _rows(jobs: TextIO) -> Iterator[list[str]]:
+    """These columns of a ``jobs.csv``, whose notes and lists of hosts may be long."""
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        rows = csv.reader(jobs)
+        header = next(rows)
+        places = [header.index(column) for column in _COLUMNS]
+        for row in rows:
+            yield [row[place] for place in places]
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _executed(jobs: TextIO) -> Iterator[Ran]:
+    counts: dict[str, int] = {}
+    for submitted, begun, ended, hosts, state, _ in _rows(jobs):
+        if state == "REJECTED":
+            continue
+        held = counts.get(hosts)
+        if held is None:
+            held = len(HostSet.parse(hosts))
+            if len(counts) < MANY:
+                counts[hosts] = held
+        yield Ran(float(submitted), float(begun), float(ended), held)
+
+
+def busy(open_jobs: Callable[[], TextIO], nb_hosts: int) -> tuple[float, float] | None:
+    """Utilization until most jobs are submitted, and how long that takes, if users react.
+
+    The file is read twice, so that little of it is in memory.
+    """
+    submissions, reacts = array("d"), False
+    with open_jobs() as jobs:
+        for submitted, *_, metadata in _rows(jobs):
+            submissions.append(float(submitted))
+            reacts = reacts or any(
+                word.startswith("session=") and word != "session=" for word in metadata.split(" ")
+            )
+    if not reacts:
+        return None
+    most = ceil(len(submissions) * MOST_PERCENT / 100)
+    begin, end = min(submissions), nlargest(len(submissions) - most + 1, submissions)[-1]
+    if end <= begin:
+        return None
+    with open_jobs() as jobs:
+        inside = (
+            max(min(ended, end) - max(begun, begin), 0.0) * held for _, begun, ended, held in _executed(jobs)
+        )
+        return sum(inside) / (nb_hosts * (end - begin)), end - begin
+
+
+def steadiness(jobs: TextIO, nb_hosts: int) -> Steadiness | None:
+    """Whether a run is steady; none if it has no two submissions of jobs that were executed."""
+    ran, size = list(_executed(jobs)), nb_hosts
+    first, last = (end((job.submitted for job in ran), default=0.0) for end in (min, max))
+    if last <= first or not size:
+        return None
+    span = last - first
+    looks = [first + place * (span / LOOKS) for place in range(LOOKS)] + [last]
+    backlogs, queues, levels, areas = ([0.0] * (LOOKS + 2) for _ in range(4))
+    total = 0.0
+    for submitted, begun, ended, held in ran:
+        work = max(ended - begun, 0.0) * held / size
+        total += work
+        joined, left, over = (bisect_left(looks, time) for time in (submitted, begun, ended))
+        backlogs[joined] += work
+        backlogs[left] -= work
+        queues[joined] += 1
+        queues[left] -= 1
+        levels[left] += held / size
+        levels[over] -= held / size
+        areas[left] -= held / size * begun
+        areas[over] += held / size * ended
+    backlog = list(accumulate(backlogs[:-1]))
+    waiting = [length > 0 for length in accumulate(queues[:-1])]
+    sums = zip(looks, accumulate(levels[:-1]), accumulate(areas[:-1]), strict=True)
+    used = [look * level + area for look, level, area in sums]
+    busy = [used[n + 1] - used[n] for n in range(LOOKS) if waiting[n] and waiting[n + 1]]
+    enough = _mean(backlog) / 2
+    rows = (sum(1 for _ in row) for above, row in groupby(backlog, lambda each: each > enough) if above)
+    half = first + span / 2
+    return Steadiness(
+        offered=total / span,
+        usable=(_mean(busy) if busy else used[-1] / LOOKS) * LOOKS / span,
+        longest=max(rows, default=0) / len(backlog),
+        first_wait=_mean([job.begun - job.submitted for job in ran if job.submitted < half]),
+        second_wait=_mean([job.begun - job.submitted for job in ran if job.submitted >= half]),
+        backlogs=tuple(round(_mean(fifth), 3) for fifth in _fifths(backlog)),
+        span=span,
+        jobs=len(ran),
+    )
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _fifths(values: list[float]) -> Iterable[list[float]]:
+    """Five parts; where they cannot be equally long, the first ones have one more."""
+    length, longer = divmod(len(values), 5)
+    ends = [0, *accumulate(length + (place < longer) for place in range(5))]
+    return [values[ends[place] : ends[place + 1]] for place in range(5)]

@@ -1,0 +1,306 @@
+"""Studies that are planted with one known mistake each, and sound ones: `review` must tell which is which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import batsched_py as bp
+from batsched_py.campaign.plan_file import read_plan
+from batsched_py.campaign.review import Check, review
+from batsched_py.campaign.review.facts import of_campaign, of_plan
+from batsched_py.campaign.store import Campaign, conduct, planned_campaign, runs_to_do
+from batsched_py.cli.main import batsched_py
+from tests.campaigns import Here
+
+HOSTS = 32
+
+
+def write(
+    path: Path,
+    seed: int,
+    load: float = 0.55,
+    days: int = 12,
+    change: Callable[[dict[str, Any]], None] | None = None,
+) -> Path:
+    """A log of short jobs that come at random, with estimates."""
+    random = np.random.default_rng(seed)
+    sizes = random.choice([1, 2, 4, 8], 100 * days)
+    run_times = random.lognormal(8.0, 0.7, len(sizes)).round() + 1
+    span = float(sizes @ run_times) / (HOSTS * load)
+    jobs: dict[str, Any] = {
+        "submit": np.sort(random.uniform(0, span, len(sizes))).round(),
+        "run": run_times,
+        "size": sizes,
+        "requested": run_times * random.integers(2, 6, len(sizes)),
+        "user": random.integers(1, 30, len(sizes)),
+    }
+    if change is not None:
+        change(jobs)
+    order = np.argsort(jobs["submit"], kind="stable")
+    columns = zip(
+        *(jobs[name][order] for name in ("submit", "run", "size", "requested", "user")), strict=True
+    )
+    lines = [
+        f"{n} {a:.0f} 0 {r:.0f} {q} -1 -1 {q} {t:.0f} -1 1 {u} -1 -1 -1 -1 -1 -1\n"
+        for n, (a, r, q, t, u) in enumerate(columns, start=1)
+    ]
+    path.write_text(f"; MaxProcs: {HOSTS}\n; UnixStartTime: 0\n" + "".join(lines))
+    return path
+
+
+SCHEDULERS = "[schedulers]\nfcfs = {}\neasy = {}\nsjbf = {name = 'easy-sjbf'}\n"
+HEAD = 'metrics = ["mean_waiting_time"]\nbaseline = "easy"\nparts = "1d"\n'
+
+
+def plan(
+    folder: Path, head: str = HEAD, schedulers: str = SCHEDULERS, more: str = "", logs: str = ""
+) -> Path:
+    """A plan over two logs beside it, unless it says otherwise."""
+    named = logs or 'a = {file = "a.swf"}\nb = {file = "b.swf"}\n'
+    file = folder / "plan.toml"
+    file.write_text(f"{head}[logs]\n{named}{schedulers}{more}")
+    return file
+
+
+def done(file: Path, only: int | None = None) -> list[Check]:
+    """What a review says after the runs of a plan, or the first of them."""
+    read = read_plan(file)
+    while read.unmade:
+        from batsched_py.campaign.prepare import make
+
+        for log in read.unmade:
+            make(log.path, log.recipe)
+        read = read_plan(file)
+    campaign = planned_campaign(read, file.parent / "out")
+    assert all(
+        result.error is None for result in conduct(campaign, runs_to_do(read, campaign)[:only], Here())
+    )
+    return review(of_campaign(Campaign.open(campaign.folder)))
+
+
+def fails(checks: list[Check]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for check in checks:
+        if check.verdict == "fail":
+            found[check.name] = "; ".join(filter(None, [found.get(check.name), check.found]))
+    return found
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A folder with two sound logs."""
+    write(tmp_path / "a.swf", 1)
+    write(tmp_path / "b.swf", 2)
+    return tmp_path
+
+
+# --- planted: found in the plan already -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "found"),
+    [
+        ({"logs": 'a = {file = "a.swf"}\n'}, "generality", "one log is no generalisation"),
+        ({"head": HEAD.replace("1d", "4d")}, "statistics", "2 parts are too few for any test"),
+        ({"head": HEAD.replace('parts = "1d"\n', "")}, "statistics", "there is one run of each kind"),
+        (
+            {
+                "head": HEAD.replace('parts = "1d"', "repetitions = 5"),
+                "schedulers": SCHEDULERS + "random = {}\n",
+            },
+            "statistics",
+            "5 seeds on one workload are about chance in the policy",
+        ),
+        (
+            {"head": HEAD.replace('"easy"', '"fcfs"'), "schedulers": "[schedulers]\nfcfs = {}\nsjf = {}\n"},
+            "baselines",
+            "EASY is not among the policies",
+        ),
+        (
+            {"more": "[platforms]\nhalf = {hosts = 16}\n[users]\nreact = {name = 'think-time'}\n"},
+            "control",
+            "users react to a machine of 16 hosts, and none to the log's own",
+        ),
+        (
+            {
+                "head": 'metrics = ["makespan", "utilization"]\nbaseline = "easy"\n',
+                "more": "[users]\nreact = {name = 'think-time'}\n",
+            },
+            "control",
+            "makespan and utilization of whole runs with users tell of the last users",
+        ),
+        (
+            {
+                "logs": "a = {model = 'lublin', jobs = 3000, processors = 64}\n"
+                "b = {model = 'lublin', jobs = 3000, processors = 64, seed = 2}\n",
+                "head": HEAD.replace("1d", "6h"),
+            },
+            "generated logs",
+            "a is generated by the model lublin, and no recorded log is in the study",
+        ),
+    ],
+)
+def test_a_mistake_is_found_in_the_plan(logs: Path, words: dict[str, str], name: str, found: str) -> None:
+    file = plan(logs, **words)
+    read = read_plan(file)
+    if read.unmade:
+        from batsched_py.campaign.prepare import make
+
+        for log in read.unmade:
+            make(log.path, log.recipe)
+        read = read_plan(file)
+    checks = fails(review(of_plan(read)))
+    assert checks[name].startswith(found), checks
+
+
+REACTING = "[users]\nreact = {name = 'think-time'}\n"
+
+
+def control_of(file: Path) -> str:
+    """What a review of a plan finds wrong with its users, after its logs are made."""
+    from batsched_py.campaign.prepare import make
+
+    for log in read_plan(file).unmade:
+        make(log.path, log.recipe)
+    return fails(review(of_plan(read_plan(file)))).get("control", "")
+
+
+@pytest.mark.parametrize("change", ["load factor=1.2", "load factor=1.2 by=arrivals"])
+def test_a_load_that_makes_other_users_is_found(logs: Path, change: str) -> None:
+    """As an axis of the plan it is refused; a log can still be made so."""
+    named = f"a = {{file = 'a.swf', changes = ['{change}']}}\nb = {{file = 'b.swf'}}\n"
+    found = control_of(plan(logs, more=REACTING, logs=named))
+    assert "made by other times between arrivals, which makes other users" in found
+
+
+@pytest.mark.parametrize(
+    "users", ["[users]\nstay = {name = 'rigid'}\n", "[users]\nmany = {name = 'resample'}\n"]
+)
+def test_loads_of_rigid_users_and_of_populations_are_sound(logs: Path, users: str) -> None:
+    file = plan(logs, head=HEAD + "loads = [1.0, 1.2]\n", more=users)
+    assert control_of(file) == ""
+
+
+def test_missing_estimates_are_found(logs: Path) -> None:
+    write(logs / "a.swf", 1, change=lambda jobs: jobs["requested"].__imul__(-1))
+    found = fails(review(of_plan(read_plan(plan(logs)))))
+    assert found == {
+        "estimates": "100% of the jobs of a have no requested time, so the policy is told their run time"
+    }
+
+
+def test_flurries_are_found(logs: Path) -> None:
+    def flurry(jobs: dict[str, Any]) -> None:
+        second = (jobs["submit"] > 7 * 86400) & (jobs["submit"] < 14 * 86400)
+        few = np.flatnonzero(~second)[::6]
+        kept = np.concatenate([np.flatnonzero(second), few])
+        for name in jobs:
+            jobs[name] = jobs[name][kept]
+        jobs["user"][: int(second.sum())] = 7
+
+    write(logs / "a.swf", 1, days=30, change=flurry)
+    found = fails(review(of_plan(read_plan(plan(logs)))))
+    assert "in flurries of single users" in found["log"]
+
+
+# --- planted: found in what came of it ------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_saturation_is_found(logs: Path) -> None:
+    write(logs / "a.swf", 1, load=1.4)
+    found = fails(done(plan(logs)))["steady state"]
+    assert found.startswith("3 of 6 runs have none (a_recorded_")
+
+
+@pytest.mark.slow
+def test_parts_on_an_empty_machine_are_found(logs: Path) -> None:
+    cut = "".join(f"{log} = {{file = '{log}.swf', changes = ['part number=2 every=3d']}}\n" for log in "ab")
+    found = fails(done(plan(logs, head=HEAD.replace('parts = "1d"\n', ""), logs=cut)))
+    assert found["window"] == "the log of a_recorded_fcfs is a part that begins on an empty machine (6 runs)"
+
+
+@pytest.mark.slow
+def test_few_jobs_that_make_the_mean_are_found(logs: Path) -> None:
+    """Jobs as large as the machine now and then: who lets them starve is worse on average, for them alone."""
+
+    def wide(jobs: dict[str, Any]) -> None:
+        jobs["size"][:] = 1
+        jobs["size"][5::110] = HOSTS
+        jobs["run"][5::110] = 60
+        jobs["requested"][:] = jobs["run"]
+
+    for seed, log in enumerate("ab"):
+        write(logs / f"{log}.swf", seed, load=0.75, change=wide)
+    schedulers = "[schedulers]\neasy = {}\nfiller = {}\nsjbf = {name = 'easy-sjbf'}\n"
+    checks = done(plan(logs, schedulers=schedulers))
+    found = fails(checks)["dominance"]
+    assert (
+        "without these, filler is better than easy in mean_waiting_time, and not the other way round" in found
+    )
+
+
+@pytest.mark.slow
+def test_rejected_jobs_are_found(logs: Path) -> None:
+    found = fails(done(plan(logs, more="[platforms]\nsmall = {hosts = 7, reject_larger = true}\n"), only=1))
+    assert "are rejected, and in no mean" in found["log"]
+    assert found["completeness"] == "5 planned runs failed or were not done"
+
+
+# --- sound -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        {},
+        {"head": HEAD + "loads = [0.8, 1.0]\n"},
+        {"head": HEAD + "seeds = [1, 2]\n", "schedulers": SCHEDULERS + "random = {}\n"},
+        {"more": "[users]\nreact = {name = 'think-time'}\n"},
+        {"head": HEAD.replace("1d", "18h").replace("waiting_time", "bounded_slowdown")},
+    ],
+    ids=["plain", "loads", "seeds", "users", "slowdown"],
+)
+def test_a_sound_study_passes(logs: Path, words: dict[str, str]) -> None:
+    checks = done(plan(logs, **words))
+    assert fails(checks) == {}
+    assert {check.name for check in checks} >= {"steady state", "window", "statistics", "dominance", "log"}
+
+
+# --- how it is told --------------------------------------------------------------------------------
+
+
+def test_the_command_tells_each_check_and_fails(logs: Path) -> None:
+    file = plan(logs, logs='a = {file = "a.swf"}\n')
+    told = CliRunner().invoke(batsched_py, ["review", str(file)])
+    assert told.exit_code == 1
+    assert told.stdout.splitlines()[0] == (
+        "fail generality: one log is no generalisation -> add logs of other machines, or say that it is "
+        "about this one"
+    )
+    ran = CliRunner().invoke(batsched_py, ["campaign", "run", str(file), "-d", str(logs / "out"), "-j", "1"])
+    assert "batsched-py: review: fail generality" in ran.stderr
+    page = logs / "report.html"
+    made = CliRunner().invoke(batsched_py, ["campaign", "report", str(logs / "out"), "-o", str(page)])
+    assert made.exit_code == 0, made.output
+    assert "<li>fail generality: one log is no generalisation" in page.read_text()
+    wrong = CliRunner().invoke(batsched_py, ["review", str(logs / "a.swf")])
+    assert wrong.exit_code != 0
+    assert "give a PREFIX_jobs.csv, the folder of a campaign, or a plan" in wrong.output
+
+
+def test_a_run_is_reviewed_in_python_and_by_its_file(logs: Path) -> None:
+    write(logs / "a.swf", 1, load=1.4)
+    result = bp.simulate(logs / "a.swf", "easy", export=logs / "out", progress=False)
+    assert [check.name for check in result.review() if check.verdict == "fail"] == ["steady state"]
+    assert result.overview.unstable
+    told = CliRunner().invoke(batsched_py, ["review", str(logs / "out_jobs.csv")])
+    assert told.exit_code == 1
+    assert told.stdout.startswith("fail steady state: 1 of 1 runs have none")

@@ -1,0 +1,153 @@
+"""``python -m tests.mutants``: put faults into a copy of the checkout, and see which the tests notice."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from tests.mutants import __doc__ as about
+from tests.mutants.faults import Fault, faults_in
+
+ROOT = Path(__file__).resolve().parents[2]
+UNNOTICED = Path(__file__).with_name("unnoticed.toml")
+
+#: So long may the tests of an area take; a fault that makes them take longer is noticed.
+PATIENCE = 3600
+
+
+@dataclass(frozen=True)
+class Area:
+    """Some code, and the tests that are to notice what is wrong in it."""
+
+    code: Sequence[str]
+    tests: Sequence[str]
+    without: str = "-"
+    """Files whose names contain this belong to another area."""
+
+
+AREAS = {
+    "schedulers": Area(["batsched_py/schedulers"], ["tests/schedulers", "tests/test_engines.py"]),
+    "ledger": Area(["batsched_py/ledger"], ["tests/ledger", "tests/schedulers", "tests/nodes"]),
+    "simulator": Area(["batsched_py/simulator"], ["tests/simulator", "tests/test_simulation.py"]),
+    "validator": Area(["batsched_py/analysis/validator"], ["tests/analysis", "tests/nodes"]),
+    "campaigns": Area(["batsched_py/campaign"], ["tests/campaign", "tests/cli/test_campaign.py"]),
+    "models": Area(["batsched_py/workload/models"], ["tests/workload/models"]),
+    "slurm-policy": Area(["batsched_py/slurm/policy"], ["tests/slurm"]),
+    "readers": Area(
+        ["batsched_py/workload/sources", "batsched_py/workload/swf"],
+        ["tests/workload/sources", "tests/workload/swf", "tests/workload"],
+    ),
+    "users": Area(["batsched_py/users"], ["tests/users", "tests/decision"]),
+    "slurm-tools": Area(["batsched_py/slurm"], ["tests/slurm"], without="/policy/"),
+    "native": Area(
+        ["native"], ["tests/test_engines.py", "tests/ledger", "tests/slurm/test_kernel.py"], "binding"
+    ),
+}
+
+
+def main() -> int:
+    """Try the faults; 1 if in some area fewer than nine of ten are noticed."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--area", action="append", choices=AREAS)
+    parser.add_argument("--faults", type=int, default=20, help="How many in each area.")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    reasons = tomllib.loads(UNNOTICED.read_text()) if UNNOTICED.exists() else {}
+    poor = []
+    with tempfile.TemporaryDirectory() as folder:
+        copy = copied(Path(folder))
+        for name in options.area or AREAS:
+            chosen = drawn(AREAS[name], options.faults, Random(f"{options.seed} {name}"))
+            noticed, excused = 0, 0
+            for fault in chosen:
+                if is_noticed(fault, AREAS[name], copy):
+                    noticed += 1
+                elif reason := reasons.get(fault.name):
+                    excused += 1
+                    print(f"  not noticed, because {reason}: {fault.name}", flush=True)
+                else:
+                    print(f"  NOT NOTICED: {fault.name}", flush=True)
+            print(f"{name}: {noticed} of {len(chosen)} noticed, {excused} cannot be", flush=True)
+            if noticed < 0.9 * (len(chosen) - excused):
+                poor.append(name)
+    if poor:
+        print(f"too few are noticed in {', '.join(poor)}")
+    return int(bool(poor))
+
+
+def copied(folder: Path) -> Path:
+    """A copy of all files of the checkout, beside the same shared files."""
+    copy = folder / "checkout"
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    built = [str(path.relative_to(ROOT)) for path in (ROOT / "batsched_py").glob("_native*.so")]
+    for name in {*listed.stdout.splitlines(), *built}:
+        if (ROOT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, copy / name)
+    for beside, name in ((ROOT.parent, "shared"), (ROOT, ".venv"), (ROOT, ".venv5")):
+        if (beside / name).exists():
+            (folder / name if beside != ROOT else copy / name).symlink_to((beside / name).resolve())
+    return copy
+
+
+def drawn(area: Area, count: int, random: Random) -> list[Fault]:
+    """So many faults, from any place of the code as likely as from any other."""
+    files = sorted(
+        path.relative_to(ROOT)
+        for folder in area.code
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".hpp") and area.without not in f"/{path.relative_to(ROOT)}"
+    )
+    possible = [fault for path in files for fault in faults_in(ROOT, path)]
+    return random.sample(possible, min(count, len(possible)))
+
+
+def is_noticed(fault: Fault, area: Area, copy: Path) -> bool:
+    """Whether a test fails with it; those are run first that have the name of the file."""
+    content = fault.into(copy)
+    try:
+        if fault.path.suffix == ".hpp" and not _is_built(copy):
+            return True
+        own = [
+            str(test.relative_to(copy))
+            for folder in area.tests
+            for test in sorted((copy / folder).rglob(f"test_*{fault.path.stem}*.py"))
+        ]
+        return any(_fails(copy, tests) for tests in (own, area.tests) if tests)
+    finally:
+        (copy / fault.path).write_text(content, encoding="utf-8")
+
+
+def _fails(copy: Path, tests: Sequence[str]) -> bool:
+    environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    try:
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        return True
+    return done.returncode not in (0, 5)  # 5: there were no such tests
+
+
+def _is_built(copy: Path) -> bool:
+    """Whether the library can be compiled with the fault in it."""
+    build = (
+        "import hatch_build, sysconfig, pathlib, sys\n"
+        "library = pathlib.Path('batsched_py', '_native' + sysconfig.get_config_var('EXT_SUFFIX'))\n"
+        "sys.exit(hatch_build.build(pathlib.Path('.'), library) is not None)"
+    )
+    return subprocess.run([sys.executable, "-c", build], cwd=copy, capture_output=True).returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

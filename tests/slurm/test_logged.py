@@ -1,0 +1,149 @@
+"""A log of sacct becomes the jobs that were submitted, as far as its commands and its columns tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from batsched_py.errors import InputError
+from batsched_py.protocol.jobs import Job
+from batsched_py.slurm.comparison import read_jobs
+from batsched_py.slurm.prepared import spread_of_phases
+from batsched_py.slurm.scenario import Scenario, Sources, read_scenario, write_scenario
+from tests.slurm.scenario import SHARED
+from tests.slurm.test_fidelity import needs_shared
+
+CONF = """\
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+Licenses=ansys:4
+AccountingStorageType=accounting_storage/slurmdbd
+NodeName=n[1-4] CPUs=8 RealMemory=8000 Feature=old
+NodeName=m[1-4] CPUs=8 RealMemory=8000 Feature=new
+PartitionName=batch Nodes=n[1-4] Default=YES MaxTime=1-0
+PartitionName=new Nodes=m[1-4] MaxTime=1-0
+"""
+HEAD = (
+    "JobID|Submit|Eligible|Start|End|State|ElapsedRaw|Timelimit|ReqCPUS|AllocCPUS|ReqTRES|NodeList|Partition|"
+    "User|Reservation|Constraints|SubmitLine"
+)
+
+
+def line(number: int, command: str, *, cpus: int = 1, had: int = 1, nodes: int = 1, **given: str) -> str:
+    """A job that was submitted at ten seconds past a minute of its number, and ran for a minute."""
+    values = {
+        "end": f"2026-05-01T08:{number:02}:10",
+        "start": f"2026-05-01T08:{number:02}:10",
+        "state": "COMPLETED",
+        "hosts": "n1",
+        "partition": "batch",
+        "reservation": "",
+        "features": "",
+        **given,
+    }
+    at = f"2026-05-01T08:{number:02}:10"
+    tres = f"cpu={cpus},mem=8000M,node={nodes},billing={cpus}"
+    cells = (
+        number, at, at, values["start"], values["end"], values["state"], 60, "00:10:00", cpus, had, tres,
+        values["hosts"], values["partition"], "ada", values["reservation"], values["features"], command,
+    )  # fmt: skip
+    return "|".join(map(str, cells))
+
+
+def imported(folder: Path, *lines: str, reservations: str = "") -> Scenario:
+    (folder / "slurm.conf").write_text(CONF)
+    (folder / "jobs.sacct").write_text("\n".join([HEAD, *lines]) + "\n")
+    (folder / "reservations.txt").write_text(reservations)
+    listed = (folder / "reservations.txt",) if reservations else ()
+    return read_scenario(Sources(conf=folder / "slurm.conf", jobs=folder / "jobs.sacct", reservations=listed))
+
+
+def request(job: Job) -> dict[str, Any]:
+    found: dict[str, Any] = job.extra["request"]
+    return found
+
+
+def test_a_command_without_a_script_tells_all(tmp_path: Path) -> None:
+    command = "sbatch -N 2 --exclusive -p batch,new -L ansys:2 --nice=5 --wrap sleep 60"
+    (job,) = imported(tmp_path, line(1, command, cpus=2, had=16, nodes=2, hosts="n[1-2]")).jobs
+    assert (job.size, request(job)["nodes"], request(job)["exclusive"]) == (2, 2, True)
+    assert request(job)["licences"] == {"ansys": 2}
+    assert request(job)["partitions"] == ["batch", "new"], "the column has only the one that it ran in"
+    assert job.extra["slurm"]["nice"] == 5
+    assert "per_core" not in request(job), "CR_Core does not give out memory, whatever ReqTRES says"
+
+
+def test_columns_count_where_a_script_asked_for_more(tmp_path: Path) -> None:
+    scenario = imported(tmp_path, line(1, "sbatch -N 1 --nice=5 job.sh", cpus=6, had=6))
+    (job,) = scenario.jobs
+    assert (job.size, job.extra["slurm"]["nice"]) == (6, 5)
+    assert any("its columns count" in each.what for each in scenario.findings.unmodelled)
+
+
+def test_a_job_that_had_more_than_it_asked_for_had_whole_nodes(tmp_path: Path) -> None:
+    some, whole = imported(tmp_path, line(1, "sbatch a.sh"), line(2, "sbatch a.sh", had=8)).jobs
+    assert "exclusive" not in request(some) and request(whole)["exclusive"] is True
+
+
+def test_a_separator_inside_of_a_value(tmp_path: Path) -> None:
+    command = "sbatch -C old|new -n 2 --wrap sleep 60"
+    (job,) = imported(tmp_path, line(1, command, cpus=2, had=2, features="old|new")).jobs
+    assert (request(job)["features"], job.size) == ("old|new", 2)
+
+
+def test_a_line_that_can_be_read_in_two_ways_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"line 2: 18 fields instead of 17.*--delimiter"):
+        imported(tmp_path, line(1, "sbatch a|b", features="x"))
+
+
+def test_a_job_that_was_cancelled_holds_its_place_until_then(tmp_path: Path) -> None:
+    gone = line(1, "sbatch -n 4 --wrap x", cpus=4, had=4, start="None", state="CANCELLED by 0", hosts="")
+    gone = gone.replace("|60|00:10:00|", "|0|00:10:00|").replace("T08:01:10|CANC", "T08:06:10|CANC")
+    job, _ = imported(tmp_path, gone, line(2, "sbatch a.sh")).jobs
+    assert job.extra["cancelled_after"] == 300
+
+
+def test_past_reservations_of_the_database(tmp_path: Path) -> None:
+    table = (
+        "Name|TimeStart|TimeEnd|NodeName|Flags\n"
+        "course|2026-05-01T08:00:10|2026-05-01T08:02:10|n1|SPEC_NODES\n"
+        "course|2026-05-01T09:00:10|2026-05-01T09:02:10|n1|SPEC_NODES\n"
+    )
+    jobs = line(1, "sbatch a.sh", reservation="course"), line(5, "sbatch a.sh", reservation="course")
+    scenario = imported(tmp_path, *jobs, reservations=table)
+    first, second = scenario.configuration.reservations
+    assert (first.start, first.end, first.users) == (-60, 60, ("ada",))
+    assert [job.extra["slurm"]["reservation"] for job in scenario.jobs] == [first.name, second.name]
+
+
+def test_past_reservations_of_the_log_of_a_controller(tmp_path: Path) -> None:
+    made = (
+        "[2026-05-01T08:00:00.218] sched: Created reservation=course users=ada nodes=n[1-2] cores=16 "
+        "licenses=(null) tres=cpu=16 watts=4294967294 start=2026-05-01T08:02:10 end=2026-05-01T08:04:10\n"
+    )
+    (found,) = imported(tmp_path, line(1, "sbatch a.sh"), reservations=made).configuration.reservations
+    assert (found.nodes, found.start, found.end, found.users) == ("n[1-2]", 60, 180, ("ada",))
+    assert found.created == pytest.approx(-69.782, abs=0.001)
+
+
+@needs_shared
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dept-1", "gpusite-1", "maint-2"])
+def test_the_way_from_sacct(tmp_path: Path, name: str) -> None:
+    """Over the recordings of a scenario, each with its own log, mean waits are within 5 %."""
+    waits = []
+    for log in sorted((SHARED / name / "sacct").glob("*.sacct")):
+        folder, controller = tmp_path / log.stem, log.with_suffix(".slurmctld.log")
+        accounting = tuple(log.with_suffix(suffix) for suffix in (".assoc", ".qos"))
+        reservations = (controller,) if "Created reservation" in controller.read_text() else ()
+        sources = Sources(
+            conf=SHARED / name / "slurm.conf", jobs=log, accounting=accounting, reservations=reservations
+        )
+        write_scenario(read_scenario(sources), folder)
+        found = spread_of_phases([read_jobs(log, "UTC")], folder, 6)
+        waits.append((found.recorded_wait.mean, found.wait.mean))
+    recorded, simulated = (fmean(each) for each in zip(*waits, strict=True))
+    assert abs(simulated / recorded - 1) < 0.05

@@ -1,0 +1,89 @@
+"""Which nodes a job may use beside reservations, by Slurm's rules."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from batsched_py.slurm.policy.settings import Reservation
+from batsched_py.slurm.policy.state import Reservations
+
+#: Nodes are bits: the first reservation has nodes 0 and 1, the second has nodes 2 and 3, of four in all.
+NODES = {"first": 0b0011, "second": 0b1100, "all": 0b1111}
+MACHINE: Any = SimpleNamespace(all=0b1111, written=NODES.__getitem__)
+FIRST = Reservation(name="one", start=100, end=200, nodes="first", users=("ada",))
+SECOND = Reservation(name="two", start=100, end=200, nodes="second", users=("ada",))
+
+
+def job(reservation: str = "", user: str = "ada", account: str = "") -> Any:
+    return SimpleNamespace(
+        fields=SimpleNamespace(reservation=reservation, account=account),
+        job=SimpleNamespace(user=user),
+        partition=SimpleNamespace(nodes=0b1111),
+    )
+
+
+def test_a_job_that_names_the_second_of_two_reservations_gets_its_nodes() -> None:
+    known = Reservations([FIRST, SECOND], MACHINE)
+    assert known.allowed(job("two"), 150, 10, now=0, moves=False) == (0b1100, 150, False)
+    assert known.allowed(job("one"), 150, 10, now=0, moves=False) == (0b0011, 150, False)
+
+
+def test_a_job_that_names_one_starts_while_it_lasts_and_is_of_those_it_is_for() -> None:
+    known = Reservations([FIRST, SECOND], MACHINE)
+    for start, may in ((99, False), (100, True), (200, True), (201, False)):
+        assert (known.allowed(job("two"), start, 10, now=0, moves=False) is not None) == may
+    assert known.allowed(job("two", "bob"), 150, 10, now=0, moves=False) is None
+    assert known.allowed(job("three"), 150, 10, now=0, moves=False) is None
+
+
+def test_a_job_that_names_none_is_kept_off_those_that_it_would_meet() -> None:
+    known = Reservations([FIRST, SECOND], MACHINE)
+    assert known.allowed(job(), 0, 100, now=0, moves=False) == (0b1111, 0, False)
+    assert known.allowed(job(), 0, 101, now=0, moves=False) == (0, 0, True)
+    assert known.allowed(job(), 199, 10, now=0, moves=False) == (0, 199, True)
+    assert known.allowed(job(), 200, 10, now=0, moves=False) == (0b1111, 200, False)
+    assert Reservations([FIRST], MACHINE).allowed(job(), 150, 10, now=0, moves=False) == (0b1100, 150, True)
+
+
+def test_one_that_is_not_known_yet_keeps_nobody_off() -> None:
+    late = Reservation(name="late", start=100, end=200, nodes="all", created=50)
+    known = Reservations([late], MACHINE)
+    assert known.allowed(job(), 150, 10, now=49, moves=False) == (0b1111, 150, False)
+    assert known.allowed(job(), 150, 10, now=50, moves=False) == (0, 150, True)
+    assert [known.matter(job(), now) for now in (49, 50, 199, 200)] == [False, True, True, False]
+    assert known.matter(job("late"), 300)
+
+
+def test_upkeep_of_all_nodes_moves_the_start_to_its_end() -> None:
+    upkeep = Reservation(name="upkeep", start=100, end=200, nodes="all", flags=("maint",))
+    known = Reservations([upkeep], MACHINE)
+    assert known.allowed(job(), 150, 10, now=0, moves=True) == (0b1111, 200, False)
+    assert known.allowed(job(), 150, 10, now=0, moves=False) is None
+
+
+def test_a_job_in_one_is_kept_off_the_nodes_of_another_unless_they_may_overlap() -> None:
+    whole = Reservation(name="whole", start=100, end=200, nodes="all", users=("ada",))
+    overlapping = Reservation(
+        name="over", start=100, end=200, nodes="all", users=("ada",), flags=("overlap",)
+    )
+    known = Reservations([FIRST, whole, overlapping], MACHINE)
+    assert known.allowed(job("whole"), 150, 10, now=0, moves=False) == (0, 150, True)
+    assert known.allowed(job("over"), 150, 10, now=0, moves=False) == (0b1111, 150, False)
+
+
+def test_accounts_may_use_a_reservation_and_some_may_not() -> None:
+    course = Reservation(name="course", start=0, end=9, nodes="all", accounts=("class",), users=("-eve",))
+    known = Reservations([course], MACHINE)
+    assert known.allowed(job("course", "bob", "class"), 0, 5, now=0, moves=False) is not None
+    assert known.allowed(job("course", "eve", "class"), 0, 5, now=0, moves=False) is None
+    assert known.allowed(job("course", "bob", "other"), 0, 5, now=0, moves=False) is None
+
+
+def test_the_next_end_is_rounded_up_to_the_grid() -> None:
+    known = Reservations([FIRST, Reservation(name="x", start=0, end=95, nodes="all")], MACHINE)
+    assert known.next_end(0, 60) == 120
+    assert known.next_end(95, 60) == 120
+    assert known.next_end(96, 60) == 240
+    assert known.next_end(201, 60) == 0
+    assert known.next_end(0, 60, origin=30) == 150, "125 s after the beginning of a step, up to 180"

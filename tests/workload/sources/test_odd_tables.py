@@ -1,0 +1,167 @@
+"""Tables as strangers bring them: what makes no sense is refused or told, never taken in silence."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import batsched_py as bp
+from batsched_py.errors import InputError
+from batsched_py.workload.sources import read_log
+from batsched_py.workload.swf.log import SwfLog
+
+NEEDED = "submit,run_time,requested_processors"
+HOUR = 3600
+
+
+def read(folder: Path, head: str, *rows: str, **options: str) -> SwfLog:
+    path = folder / "log.csv"
+    path.write_text("\n".join([head, *rows, ""]))
+    return read_log(path, options=options)
+
+
+def frame(**columns: Any) -> pd.DataFrame:
+    return pd.DataFrame({"submit": [0, 60], "run_time": [10, 20], "requested_processors": [1, 2]} | columns)
+
+
+def test_dates_with_the_offsets_of_winter_and_summer(tmp_path: Path) -> None:
+    log = read(tmp_path, NEEDED, "2024-03-31T01:00:00+01:00,1,1", "2024-03-31T04:00:00+02:00,1,1")
+    assert log.submit.tolist() == [0, 2 * HOUR]
+
+
+def test_some_dates_with_a_zone_and_some_on_the_clock_of_the_table(tmp_path: Path) -> None:
+    rows = ("2024-01-01T00:00:00Z,1,1", "2024-01-01 02:00:00,1,1", "2024-01-02,1,1")
+    log = read(tmp_path, NEEDED, *rows, zone="Europe/Paris")
+    assert log.submit.tolist() == [0, HOUR, 23 * HOUR]
+    both = [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2, tzinfo=dt.UTC)]
+    assert bp.read_log(frame(submit=both)).columns.submit.tolist() == [0, 24 * HOUR]
+
+
+@pytest.mark.parametrize(
+    ("dates", "days"),
+    [
+        (("01/02/2024", "13/02/2024", "02/03/2024"), [0, 12, 30]),
+        (("01/02/2024", "01/13/2024", "02/03/2024"), [0, 11, 32]),
+        (("1.2.2024 00:00", "13.2.2024 00:00", "2.3.2024 00:00"), [0, 12, 30]),
+    ],
+)
+def test_all_dates_of_a_column_have_the_same_order(
+    tmp_path: Path, dates: tuple[str, ...], days: list
+) -> None:
+    """Before, 01/02 was in January and 13/02 in February of the same column."""
+    log = read(tmp_path, NEEDED, *(f"{date},1,1" for date in dates))
+    assert (log.submit / 86400).tolist() == days
+
+
+def test_dates_that_may_be_of_either_order_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'01/02/2024' may be day/month or month/day; write them as YYYY"):
+        read(tmp_path, NEEDED, "01/02/2024,1,1", "02/02/2024,1,1")
+
+
+@pytest.mark.parametrize("factor", [1e3, 1e6, 1e9])
+def test_unix_times_in_other_units_are_refused_unless_they_are_named(tmp_path: Path, factor: float) -> None:
+    """Before, two jobs a minute apart were 16 hours apart or more."""
+    rows = [f"{(1_700_000_000 + 60 * job) * factor:.0f},1,1" for job in range(2)]
+    reason = "in a year beyond 5000, unless it has another unit" if factor < 1e9 else "no number or time"
+    with pytest.raises(InputError, match=f"submit is {reason}"):
+        read(tmp_path, NEEDED, *rows)
+    unit = {1e3: "ms", 1e6: "us", 1e9: "ns"}[factor]
+    log = read(tmp_path, NEEDED, *rows, columns=f"submit:submit/{unit}")
+    assert log.submit.tolist() == pytest.approx([0, 60], abs=1e-3)
+
+
+def test_a_start_in_another_unit_than_the_submission_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="start is in a year beyond 5000"):
+        read(tmp_path, "submit,start,end,requested_processors", "1700000000,1700000001000,1700000061000,1")
+
+
+@pytest.mark.parametrize("empty", ["", "NaN", "null", "None", "N/A", "-"])
+def test_a_field_that_is_empty_is_unknown_and_its_job_stays(tmp_path: Path, empty: str) -> None:
+    log = read(tmp_path, f"{NEEDED},requested_time", f"0,10,1,{empty}", "5,10,1,20")
+    assert log.requested_time.tolist() == [-1, 20]
+    assert log.left_out == {}
+
+
+def test_a_column_without_any_value_is_unknown() -> None:
+    table = pyarrow.Table.from_pandas(frame()).append_column("requested_time", pyarrow.nulls(2))
+    assert bp.read_log(table).columns.requested_time.tolist() == [-1, -1]
+    sizes = frame(requested_processors=[None, 2], allocated_processors=[4, None])
+    assert bp.read_log(sizes).columns.processors.tolist() == [4, 2]
+
+
+def test_a_word_where_a_number_should_be_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = read(tmp_path, f"{NEEDED},requested_time", "0,10,1,soon", "5,10,1,20")
+    assert log.left_out == {"requested_time is no number or time": 1}
+    assert "line 2: requested_time is no number or time" in caplog.text
+
+
+@pytest.mark.parametrize("code", [2**32 - 1, 2**32 - 2])
+def test_a_time_without_limit_in_slurm_is_unknown(code: int) -> None:
+    times = np.array([code, 60], dtype=np.uint32)
+    assert bp.read_log(frame(requested_time=times)).columns.requested_time.tolist() == [-1, 60]
+
+
+def test_parts_of_processors_are_rounded_up_and_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Before, 3.7 processors were 3, and half of one none."""
+    log = read(tmp_path, NEEDED, "0,10,3.7", "5,10,0.5", "6,10,2")
+    assert log.processors.tolist() == [4, 1, 2]
+    assert "sizes rounded up to whole processors: 2 of 3 jobs" in caplog.text
+
+
+def test_a_start_before_the_submission_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Before, the wait was negative, and one of -1 s could not be told from one that is unknown."""
+    log = read(tmp_path, "submit,start,end,requested_processors", "100,40,160,1", "100,130,160,1")
+    assert log.wait.tolist() == [-1, 30]
+    assert "wait unknown, for a start before the submission: 1 of 2 jobs" in caplog.text
+
+
+def test_a_job_number_that_comes_twice_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As in SWF; before, a schedule had two rows of one name."""
+    log = read(tmp_path, f"job_number,{NEEDED}", "1,0,10,1", "1,5,10,1", "2,6,10,1")
+    assert log.job_number.tolist() == [1, 2]
+    assert "line 3: job_number came before" in caplog.text
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    """Before, the second one was ignored in CSV, and ended in a traceback in Parquet."""
+    with pytest.raises(InputError, match="2 columns are called 'run_time'"):
+        read(tmp_path, "submit,run_time,run_time,requested_processors", "0,10,99,1")
+    arrays = [pyarrow.array([0]), pyarrow.array([10]), pyarrow.array([99]), pyarrow.array([1])]
+    names = ["submit", "run_time", "run_time", "requested_processors"]
+    pyarrow.parquet.write_table(pyarrow.Table.from_arrays(arrays, names=names), tmp_path / "log.parquet")
+    with pytest.raises(InputError, match="2 columns are called 'run_time'"):
+        read_log(tmp_path / "log.parquet")
+
+
+def test_states_that_are_none_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = read(tmp_path, f"{NEEDED},status", "0,10,1,1", "1,10,1,7", "2,10,1,eaten")
+    assert log.status.tolist() == [1, -1, -1]
+    assert "status unknown, for '7': 1 of 3 jobs" in caplog.text
+    assert "status unknown, for 'eaten': 1 of 3 jobs" in caplog.text
+
+
+def test_users_who_are_no_whole_numbers_stay_apart(tmp_path: Path) -> None:
+    log = read(tmp_path, f"{NEEDED},user", "0,10,1,2.5", "1,10,1,2", "2,10,1,2.5")
+    assert len(set(log.user.tolist())) == 2
+
+
+def test_an_index_with_a_name_is_a_column(tmp_path: Path) -> None:
+    named = frame().set_index("submit")
+    named.to_parquet(tmp_path / "log.parquet")
+    for log in (bp.read_log(named).columns, read_log(tmp_path / "log.parquet")):
+        assert log.submit.tolist() == [0, 60]
+
+
+def test_days_and_months_of_pandas_are_dates() -> None:
+    """Before, they were counted in days, and read as seconds."""
+    log = bp.read_log(frame(submit=pd.period_range("2024-01-01", periods=2, freq="D"))).columns
+    assert log.submit.tolist() == [0, 86400]
