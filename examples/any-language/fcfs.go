@@ -44,11 +44,7 @@ func main() {
 	for ended := false; !ended; {
 		var message C.zmq_msg_t
 		C.zmq_msg_init(&message)
-		for C.zmq_msg_recv(&message, socket, 0) < 0 {
-			if C.zmq_errno() != C.EINTR { // Go interrupts what takes long
-				os.Exit(1)
-			}
-		}
+		again(func() C.int { return C.zmq_msg_recv(&message, socket, 0) })
 		text := C.GoBytes(C.zmq_msg_data(&message), C.int(C.zmq_msg_size(&message)))
 		C.zmq_msg_close(&message)
 		if len(text) >= 4 && int(binary.LittleEndian.Uint32(text)) == len(text)-4 { // a Batsim 5 begins: a size and a text
@@ -104,7 +100,7 @@ func main() {
 		answer(reply, socket)
 	}
 	C.zmq_close(socket)
-	C.zmq_ctx_term(context) // which waits until the last reply is sent
+	again(func() C.int { return C.zmq_ctx_term(context) }) // which waits until the last reply is sent
 }
 
 func (said dialect) place(id, hosts string) object {
@@ -117,5 +113,14 @@ func (said dialect) place(id, hosts string) object {
 }
 
 func answer(reply []byte, socket unsafe.Pointer) {
-	C.zmq_send(socket, unsafe.Pointer(&reply[0]), C.size_t(len(reply)), 0)
+	again(func() C.int { return C.zmq_send(socket, unsafe.Pointer(&reply[0]), C.size_t(len(reply)), 0) })
+}
+
+// Go sends itself signals, and libzmq then asks to be called again.
+func again(call func() C.int) {
+	for call() < 0 {
+		if C.zmq_errno() != C.EINTR {
+			os.Exit(1)
+		}
+	}
 }
