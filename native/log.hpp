@@ -187,6 +187,9 @@ public:
             if (found.empty() || found.back().first != *users[extra]) found.push_back({*users[extra], {}});
             group[extra] = static_cast<uint32_t>(found.size());
         }
+        std::vector<size_t> nb_jobs(found.size() + 1);
+        for (uint32_t extra : records.extra) ++nb_jobs[group[extra]];
+        for (size_t number = 0; number < found.size(); ++number) found[number].second.reserve(nb_jobs[number + 1]);
         for (uint32_t place = 0; place < records.size(); ++place) {
             if (uint32_t number = group[records.extra[place]]) found[number - 1].second.push_back(place);
         }

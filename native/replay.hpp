@@ -101,6 +101,7 @@ private:
 
     void link(bool reduced) {
         int32_t count = size();
+        first.reserve(starts.size()), stop.reserve(starts.size());
         std::vector<int32_t> earliest(static_cast<size_t>(count) + 1, count);  // that depends on some session from a place on
         for (int32_t index = 0; index < count; ++index) {
             auto later = std::lower_bound(starts.begin(), starts.end(), finishes[static_cast<size_t>(index)]);
