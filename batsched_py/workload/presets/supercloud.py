@@ -12,12 +12,6 @@ if TYPE_CHECKING:
 #: Limits from this one on mean that there is none.
 _NO_LIMIT: Final = 4294967294
 
-#: What Slurm's database calls the states of jobs, as far as they are over.
-_STATES: Final = {
-    3: "COMPLETED", 4: "CANCELLED", 5: "FAILED", 6: "TIMEOUT", 7: "NODE_FAIL", 8: "PREEMPTED", 9: "BOOT_FAIL",
-    10: "DEADLINE", 11: "OUT_OF_MEMORY",
-}  # fmt: skip
-
 
 class SuperCloud(Preset):
     """A processor of the log is a CPU. Limits are in minutes; resources have Slurm's numbers for names."""
@@ -25,21 +19,18 @@ class SuperCloud(Preset):
     name = "supercloud"
     columns = (
         "job_number:id_job,user:id_user,submit:time_submit,start:time_start,end:time_end,"
-        "requested_time:timelimit/min,allocated_processors:cpus,status:state,partition:partition"
+        "requested_time:timelimit/min,allocated_processors:cpus,status:state/slurm,partition:partition"
     )
     signature = ("id_job", "id_user", "time_submit", "timelimit", "tres_alloc")
 
     def prepare(self, table: pd.DataFrame) -> pd.DataFrame:
         """Resource 1 is CPUs. Kinds of GPUs have numbers above 1000, and the same ones may be told twice."""
         amounts = [_amounts(text) for text in table["tres_alloc"].fillna("").astype(str)]
-        table = table.rename(columns={"nodes_alloc": "nodes"}).assign(
+        return table.rename(columns={"nodes_alloc": "nodes"}).assign(
             cpus=[each.get(1, 0) for each in amounts],
             gpus=[max((each[key] for key in each if key > 1000), default=0) for each in amounts],
             timelimit=table["timelimit"].where(table["timelimit"] < _NO_LIMIT, -1 / 60),
         )
-        if "state" in table and table["state"].dtype.kind in "iu":
-            table["state"] = table["state"].map(_STATES).fillna("")
-        return table
 
 
 def _amounts(text: str) -> dict[int, int]:

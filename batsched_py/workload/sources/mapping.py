@@ -37,8 +37,16 @@ _MEMORY: Final = {
 #: Shares of a processor, which count as whole ones.
 _SHARES: Final = {"milli": 1e-3}
 
-#: The return code of a job: 0 means that it succeeded.
+#: What the numbers of a status are: return codes, of which 0 is a success, those of Slurm, or those of a log.
 EXIT: Final = "exit"
+SLURM: Final = "slurm"
+SWF: Final = "swf"
+
+#: The numbers that Slurm's database has for the states of jobs that are over.
+SLURM_STATES: Final = {
+    3: "COMPLETED", 4: "CANCELLED", 5: "FAILED", 6: "TIMEOUT", 7: "NODE_FAIL", 8: "PREEMPTED", 9: "BOOT_FAIL",
+    10: "DEADLINE", 11: "OUT_OF_MEMORY",
+}  # fmt: skip
 
 DURATIONS: Final = ("wait", "run_time", "average_cpu_time", "requested_time", "think_time")
 MEMORY: Final = ("used_memory", "requested_memory")
@@ -49,7 +57,7 @@ UNITS: Final[Mapping[str, Mapping[str, float]]] = {
     **dict.fromkeys((*MOMENTS, *DURATIONS), _TIME),
     **dict.fromkeys(MEMORY, _MEMORY),
     **dict.fromkeys(PROCESSORS, _SHARES),
-    "status": {EXIT: 1.0},
+    "status": dict.fromkeys((EXIT, SLURM, SWF), 1.0),
 }
 
 #: What words say about the end of a job. Of several words, the first counts: ``CANCELLED by 1000``.
@@ -157,7 +165,7 @@ def states(column: pd.Series, mapped: Mapped, words: Mapping[str, int]) -> tuple
     """The status of each job, and how many have which word or number that is not known.
 
     Numbers are those of the log format, unless they are return codes: the column says so in its name, or its
-    unit is ``exit``. Slurm writes them as ``CODE:SIGNAL``.
+    unit is ``exit``. Slurm writes them as ``CODE:SIGNAL``. With the unit ``slurm`` they are Slurm's.
     """
     is_exit = mapped.unit == EXIT or (not mapped.unit and "exit" in mapped.theirs.lower())
     known = {**STATES, **{word.upper(): state for word, state in words.items()}}
@@ -175,7 +183,9 @@ def states(column: pd.Series, mapped: Mapped, words: Mapping[str, int]) -> tuple
             return -1
         if is_exit or len(values) > 1:
             return FAILED if any(values) else COMPLETED
-        if values[0] in range(-1, CANCELLED + 1):
+        if mapped.unit == SLURM and values[0] in SLURM_STATES:
+            return known[SLURM_STATES[int(values[0])]]
+        if mapped.unit != SLURM and values[0] in range(-1, CANCELLED + 1):
             return values[0]
         unknown[text] = 0
         return -1
@@ -185,3 +195,20 @@ def states(column: pd.Series, mapped: Mapped, words: Mapping[str, int]) -> tuple
     for text in unknown:
         unknown[text] = int((texts == text).sum())
     return found, unknown
+
+
+def are_slurms(column: pd.Series) -> bool:
+    """Whether the numbers of a status are rather Slurm's: most are 3, which in a log is a part of a job."""
+    import pandas as pd
+
+    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    values = values[np.isfinite(values)]
+    return bool(len(values)) and bool((values == 3).mean() > 0.5) and set(values) <= {-1.0, *range(12)}
+
+
+def are_dates(values: Floats) -> bool:
+    """Whether numbers are dates like 20240131: of all numbers of that length, one in 27 is."""
+    values = values[np.isfinite(values)]
+    years, months, days = values // 10000, values // 100 % 100, values % 100
+    fits = (years >= 1980) & (years < 2100) & (months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)
+    return bool(len(values)) and bool((fits & (values == np.floor(values))).all())

@@ -403,7 +403,13 @@ class _Reading:
 
         column = self._column(name)
         if not self._is_dated(name):
-            return self._number(name)
+            numbers = self._number(name)
+            if not self._mapping[name].unit and mapping_of.are_dates(numbers):
+                raise InputError(
+                    f"{self._account.path}: {name}: numbers like {np.nanmin(numbers):.0f} look like dates; "
+                    f"write them as YYYY-MM-DD, or say columns={name}:{column.name}/s if they are seconds"
+                )
+            return numbers
         if isinstance(column.dtype, pd.PeriodDtype):
             column = column.dt.to_timestamp()
         if pd.api.types.is_datetime64_any_dtype(column):
@@ -440,7 +446,13 @@ class _Reading:
         return found
 
     def _states(self, words: Mapping[str, int]) -> NDArray[np.float64]:
-        found, unknown = mapping_of.states(self._column("status"), self._mapping["status"], words)
+        column, mapped = self._column("status"), self._mapping["status"]
+        found, unknown = mapping_of.states(column, mapped, words)
+        if not mapped.unit and "exit" not in mapped.theirs.lower() and mapping_of.are_slurms(column):
+            raise InputError(
+                f"{self._account.path}: status: most numbers are 3, which is COMPLETED in Slurm and a part "
+                f"of a job in a log; say columns=status:{mapped.theirs}/slurm or /swf"
+            )
         for word, count in sorted(unknown.items()):
             self._account.odd[f"status unknown, for {word!r}"] += count
         return found

@@ -77,6 +77,25 @@ def test_unix_times_in_other_units_are_refused_unless_they_are_named(tmp_path: P
     assert log.submit.tolist() == pytest.approx([0, 60], abs=1e-3)
 
 
+def test_dates_that_are_written_as_numbers_are_refused_unless_they_have_a_unit(tmp_path: Path) -> None:
+    """Before, the second of February was 101 seconds after the first of January."""
+    rows = ("20240101,1,1", "20240202,1,1")
+    with pytest.raises(InputError, match="numbers like 20240101 look like dates"):
+        read(tmp_path, NEEDED, *rows)
+    assert read(tmp_path, NEEDED, *rows, columns="submit:submit/s").submit.tolist() == [20240101, 20240202]
+    assert read(tmp_path, NEEDED, "20240101,1,1", "20240199,1,1").submit.tolist() == [20240101, 20240199]
+
+
+def test_numbers_of_slurm_are_no_states_of_a_log(tmp_path: Path) -> None:
+    """Before, a job that completed was a part of one, and one that failed was cancelled."""
+    head, rows = f"{NEEDED},state", ("0,1,1,3", "1,1,1,3", "2,1,1,5", "3,1,1,3")
+    with pytest.raises(InputError, match="status:state/slurm or /swf"):
+        read(tmp_path, head, *rows, columns="status:state")
+    log = read(tmp_path, head, *rows, "4,1,1,6", "5,1,1,4", columns="status:state/slurm")
+    assert log.status.tolist() == [1, 1, 0, 1, 0, 5]
+    assert read(tmp_path, head, *rows, columns="status:state/swf").status.tolist() == [3, 3, 5, 3]
+
+
 def test_a_start_in_another_unit_than_the_submission_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="start is in a year beyond 5000"):
         read(tmp_path, "submit,start,end,requested_processors", "1700000000,1700000001000,1700000061000,1")
