@@ -1,10 +1,12 @@
-"""The compose files on a Docker engine of the test's own, with our own Batsim in the place of the real one.
+"""The commands of docker/README.md in a fresh clone, typed by a user who is not root.
 
-The base images are made by debootstrap, and pip finds its packages in them, so that no registry is needed.
+The Docker engine is the test's own, and our own Batsim is in the place of the real one. The base images are
+made by debootstrap, and pip finds its packages in them, so that no registry is needed.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -30,6 +32,9 @@ SUITE: Final = "bookworm"
 PYTHON: Final = "3.11"
 SLIM: Final = ("ca-certificates", "python3", "python3-venv", "python-is-python3")
 FULL: Final = ("g++", "python3-dev")
+
+#: Who types the commands: nobody that the machine or the image knows.
+USER: Final = 12345
 
 #: Longer than anything here takes on a busy machine.
 PATIENCE: Final = 1800
@@ -62,23 +67,30 @@ class Engine:
         with (self.folder / "log").open("wb") as log:
             return subprocess.Popen(command, stdout=log, stderr=log)
 
-    def run(self, *command: str | Path, stdin: Any = None, **variables: str) -> str:
+    def run(
+        self,
+        *command: str | Path,
+        stdin: Any = None,
+        cwd: Path | None = None,
+        user: int = 0,
+        **variables: str,
+    ) -> str:
         """What a command prints that speaks to the engine."""
         done = subprocess.run(
             command,
-            env=os.environ | {"DOCKER_HOST": self.socket} | variables,
+            env=os.environ | {"DOCKER_HOST": self.socket, "HOME": str(cwd)} | variables,
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             timeout=PATIENCE,
+            cwd=cwd,
+            user=user,
+            group=user,
+            extra_groups=[],
         )
         assert done.returncode == 0, f"{command}:\n{done.stdout[-3000:]}"
         return done.stdout
-
-    def compose(self, *arguments: str | Path, project: str = "batsched", **variables: str) -> str:
-        """The same for docker-compose."""
-        return self.run("docker-compose", "-p", project, *arguments, **variables)
 
 
 @contextmanager
@@ -92,6 +104,8 @@ def running(engine: Engine) -> Iterator[None]:
                 log = (engine.folder / "log").read_text(errors="replace").splitlines()
                 pytest.skip(f"no Docker engine runs here: {log[-1] if log else 'it says nothing'}")
             time.sleep(0.2)
+        engine.folder.chmod(0o755)
+        os.chown(engine.folder / "docker.sock", USER, USER)
         yield
     finally:
         process.terminate()
@@ -107,7 +121,8 @@ def engine() -> Iterator[Engine]:
         made = Engine(Path(name))
         with running(made):
             make_bases(made, made.folder / "tree")
-            made.compose("-f", DOCKER / "compose.builtin.yml", "build", "--build-arg", f"PYTHON={PYTHON}")
+            compose = ("docker-compose", "-f", DOCKER / "compose.builtin.yml")
+            made.run(*compose, "build", "--build-arg", f"PYTHON={PYTHON}", cwd=ROOT)
             yield made
 
 
@@ -143,16 +158,20 @@ def download_packages(folder: Path) -> None:
 
 def import_image(engine: Engine, tree: Path, name: str) -> None:
     with subprocess.Popen(["tar", "-C", str(tree), "-c", "."], stdout=subprocess.PIPE) as tar:
-        engine.run("docker", "import", "-", name, stdin=tar.stdout)
+        engine.run("docker", "import", "-", name, stdin=tar.stdout, cwd=tree)
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> Path:
-    """A folder that the user of the image can write to."""
-    folder = tmp_path / "results"
-    folder.mkdir()
-    folder.chmod(0o777)
-    tmp_path.chmod(0o755)
+def clone(tmp_path: Path) -> Path:
+    """A fresh clone of the project that belongs to the user."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs a checkout of git")
+    folder = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", "--depth", "1", f"file://{ROOT}", folder], check=True)
+    subprocess.run(["chown", "--recursive", f"{USER}:{USER}", folder], check=True)
+    for above in (tmp_path, *tmp_path.parents):
+        if above.stat().st_uid == os.getuid() and above != Path("/"):
+            above.chmod(above.stat().st_mode | 0o011)
     return folder
 
 
@@ -167,47 +186,84 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def test_the_image_has_the_native_engine_and_says_so(engine: Engine) -> None:
-    said = engine.run("docker", "run", "--rm", "--network", "none", "batsched-py", "--version")
+    said = engine.run("docker", "run", "--rm", "--network", "none", "batsched-py", "--version", cwd=ROOT)
     assert "(native engine)" in said
 
 
 def test_the_image_has_no_compiler(engine: Engine) -> None:
     run = ("docker", "run", "--rm", "--network", "none", "--entrypoint", "sh", "batsched-py", "-c")
-    assert engine.run(*run, "command -v c++ || echo none; id -u").split() == ["none", "1000"]
+    assert engine.run(*run, "command -v c++ || echo none; id -u", cwd=ROOT).split() == ["none", "1000"]
 
 
-def test_the_builtin_batsim_in_a_container(engine: Engine, results: Path, expected: bytes) -> None:
-    file = DOCKER / "compose.builtin.yml"
-    engine.compose("-f", file, "run", "--rm", "simulation", RESULTS=str(results))
+def test_the_builtin_batsim_in_a_container(engine: Engine, clone: Path, expected: bytes) -> None:
+    printed(engine, clone, "builtin")
+    assert (clone / "out" / "builtin_jobs.csv").read_bytes() == expected
+    assert owners(clone / "out") == {USER}
+
+
+def test_the_example_of_an_environment_is_complete(engine: Engine, clone: Path, tmp_path: Path) -> None:
+    """The workload of the example is the one for a Batsim, and the built-in one takes it, too."""
+    shutil.copy(DOCKER / ".env.example", clone / "docker" / ".env")
+    printed(engine, clone, "builtin")
+    assert (clone / "out" / "builtin_jobs.csv").read_bytes() == jobs_of_a_batsim(tmp_path)
+
+
+def test_results_in_a_folder_of_the_user(engine: Engine, clone: Path, expected: bytes) -> None:
+    """Its owner counts, not the one of the inputs."""
+    results = clone.parent / "results"
+    results.mkdir()
+    os.chown(results, USER + 1, USER + 1)
+    printed(engine, clone, "builtin", RESULTS=str(results))
     assert (results / "builtin_jobs.csv").read_bytes() == expected
+    assert owners(results) == {USER + 1}
 
 
-def test_a_decision_process_beside_a_batsim(engine: Engine, results: Path, tmp_path: Path) -> None:
-    """The image of the real Batsim is one of ours, whose entry point is our Batsim."""
-    (tmp_path / "Dockerfile").write_text('FROM batsched-py\nENTRYPOINT ["batsched-py", "batsim"]\n')
-    engine.run("docker", "build", "--tag", "our-batsim", str(tmp_path))
-    file = DOCKER / "compose.batsim.yml"
-    up(engine, file, RESULTS=str(results), BATSIM_IMAGE="our-batsim")
-    platform, workload = ROOT / "platforms" / "cluster64.xml", ROOT / "workloads" / "sample.json"
-    here = tmp_path / "here"
-    code, _, error = call_here(["run", "-p", platform, "-w", workload, "-s", "easy", "-e", here])
-    assert code == 0, error
-    assert (results / "batsim_jobs.csv").read_bytes() == Path(f"{here}_jobs.csv").read_bytes()
+def test_a_decision_process_beside_a_batsim(engine: Engine, clone: Path, tmp_path: Path) -> None:
+    """The image of the real Batsim is one of ours with our Batsim, which takes its time at the end."""
+    script = 'batsched-py batsim "$@" && sleep 2 && touch /results/last'
+    entry = json.dumps(["sh", "-c", script, "batsim"])
+    (tmp_path / "Dockerfile").write_text(f"FROM batsched-py\nENTRYPOINT {entry}\n")
+    engine.run("docker", "build", "--tag", "our-batsim", str(tmp_path), cwd=tmp_path)
+    printed(engine, clone, "batsim", BATSIM_IMAGE="our-batsim")
+    assert (clone / "out" / "batsim_jobs.csv").read_bytes() == jobs_of_a_batsim(tmp_path)
+    assert (clone / "out" / "last").exists()
+    assert owners(clone / "out") == {USER}
 
 
-def test_a_campaign_on_workers_in_containers(engine: Engine, results: Path) -> None:
-    up(engine, DOCKER / "compose.campaign.yml", RESULTS=str(results), WORKERS="2")
-    jobs = sorted(results.glob("campaign/**/*jobs.csv"))
-    assert len(jobs) == 20
-    assert (results / "campaign" / "metrics.csv").is_file()
+def test_a_batsim_that_fails_is_told_by_the_exit_code(engine: Engine, clone: Path) -> None:
+    engine.run("docker", "tag", "batsched-py", "no-batsim", cwd=clone)
+    with pytest.raises(AssertionError, match="No such option"):
+        printed(engine, clone, "batsim", BATSIM_IMAGE="no-batsim")
 
 
-def up(engine: Engine, file: Path, **variables: str) -> None:
-    """Start all services of a file until one is done, and remove them."""
-    project = file.name.split(".")[1]
+def test_a_campaign_on_workers_in_containers(engine: Engine, clone: Path) -> None:
+    printed(engine, clone, "campaign")
+    assert len(list((clone / "out").glob("campaign/**/*jobs.csv"))) == 20
+    assert (clone / "out" / "campaign" / "metrics.csv").is_file()
+    assert owners(clone / "out") == {USER}
+
+
+def printed(engine: Engine, clone: Path, name: str, **variables: str) -> None:
+    """Do as the README says for one of the compose files, with the older spelling; remove the containers."""
+    text = (DOCKER / "README.md").read_text()
+    (line,) = re.findall(rf"^    docker compose (-f docker/compose\.{name}\.yml .*)$", text, re.MULTILINE)
+    words = line.split()
     try:
-        engine.compose(
-            "-f", file, "up", "--no-build", "--abort-on-container-exit", project=project, **variables
-        )
+        engine.run("docker-compose", *words, cwd=clone, user=USER, **variables)
     finally:
-        engine.compose("-f", file, "down", "--timeout", "1", project=project, **variables)
+        down = (*words[:2], "down", "--timeout", "1")
+        engine.run("docker-compose", *down, cwd=clone, user=USER, **variables)
+
+
+def owners(folder: Path) -> set[int]:
+    """Who owns a folder and everything in it."""
+    return {path.lstat().st_uid for path in (folder, *folder.rglob("*"))}
+
+
+def jobs_of_a_batsim(folder: Path) -> bytes:
+    """The jobs of the sample as a Batsim reads them, simulated here."""
+    platform, workload = ROOT / "platforms" / "cluster64.xml", ROOT / "workloads" / "sample.json"
+    prefix = folder / "here"
+    code, _, error = call_here(["run", "-p", platform, "-w", workload, "-s", "easy", "-e", prefix])
+    assert code == 0, error
+    return Path(f"{prefix}_jobs.csv").read_bytes()

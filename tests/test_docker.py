@@ -33,7 +33,7 @@ def our_command_lines() -> list[tuple[str, list[str]]]:
         (f"{file.name}:{name}", service["command"])
         for file in COMPOSE_FILES
         for name, service in services(file).items()
-        if service["image"] == "batsched-py" and "command" in service
+        if service["image"] == "batsched-py" and service["entrypoint"][-1] == "batsched-py"
     ]
 
 
@@ -112,3 +112,23 @@ def test_the_default_inputs_exist(file: Path) -> None:
         for word in service.get("command", []):
             if word.startswith("/inputs/"):
                 assert (ROOT / word.removeprefix("/inputs/")).is_file(), word
+
+
+def test_the_example_of_an_environment_names_what_the_compose_files_use() -> None:
+    """Every variable, each folder and file of them there."""
+    lines = (DOCKER / ".env.example").read_text().splitlines()
+    example = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+    used = {name for file in COMPOSE_FILES for name in re.findall(r"\$\{(\w+)", file.read_text())}
+    assert set(example) == used
+    inputs = DOCKER / example["INPUTS"]
+    for name in ("PLATFORM", "WORKLOAD", "PLAN"):
+        assert (inputs / example[name]).is_file(), name
+    assert (DOCKER / example["RESULTS"]).resolve() == ROOT / "out"
+
+
+@pytest.mark.parametrize("file", COMPOSE_FILES, ids=lambda file: file.name)
+def test_a_service_waits_until_others_are_ready(file: Path) -> None:
+    every = services(file)
+    for service in every.values():
+        for name, wanted in service.get("depends_on", {}).items():
+            assert (wanted["condition"] == "service_healthy") == ("healthcheck" in every[name])
