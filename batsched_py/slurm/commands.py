@@ -54,6 +54,7 @@ def slurm_command() -> None:
       batsched-py slurm compare jobs.sacct out_jobs.csv --output twin.html
       batsched-py slurm what-if twin --set PriorityWeightAge=5000
       batsched-py slurm forecast slurm.conf jobs.txt --log jobs.sacct
+      batsched-py slurm backtest jobs.sacct
     """
 
 
@@ -297,6 +298,38 @@ def forecast_command(as_json: bool, output: Path | None, **asked: Any) -> None:
     if not as_json:
         _tell_unmodelled(found.not_modelled, ", which --json lists")
     tell(found, as_json, output, forecast.write_forecast_page, tables.forecast_table)
+
+
+@slurm_command.command("backtest")
+@click.argument("log", metavar="LOG", type=FILE)
+@option("-s, --scheduler NAME", "The policy: easy, slurm, ...", "policy", default="easy")
+@pairs_option("-o, --option", "options", "An option of the policy, like configuration_file=slurm.toml.")
+@option("--hosts N", "Processors of the machine.  [default: as the log tells]", type=click.IntRange(1))
+@option("--moments N", "Ask at N moments.", type=click.IntRange(4, 100_000), default=200)
+@option("--draws N", "Draw run times and further jobs N times.", type=click.IntRange(5, 1000), default=30)
+@option("--seed N", "For moments and draws.", type=click.IntRange(0), default=0)
+@json_option
+@page_option
+def backtest_command(log: Path, as_json: bool, output: Path | None, **asked: Any) -> None:
+    """Tell how good forecasts are.
+
+    The log is replayed by a policy. At many moments the start of every waiting job is forecast by what was
+    known then: run times are drawn from what jobs alike have used of their limits, and the jobs of the next
+    hours from those that came in the same hours of past weeks. The earlier half of the moments tells how wide
+    intervals must be, the later half is scored: how many starts are in the 80 % interval, and how far medians
+    are from starts, beside forecasts by time limits only and a plan for all jobs, such as Slurm's own
+    StartTime. Sizes and limits of jobs count, partitions and nodes do not.
+
+    \b
+    Examples:
+      batsched-py slurm backtest KTH-SP2-1996-2.1-cln.swf.gz
+      batsched-py slurm backtest jobs.sacct -s slurm -o configuration_file=slurm.toml --output page.html
+    """
+    from batsched_py.slurm import tables
+    from batsched_py.slurm.forecast import backtest
+
+    found = backtest.backtest(log, **asked)
+    tell(found, as_json, output, backtest.write_backtest_page, tables.backtest_table)
 
 
 def _tell_unmodelled(lines: Sequence[str], where: str) -> None:

@@ -10,6 +10,7 @@ from batsched_py.analysis.pages import time_text
 from batsched_py.api.console import console_for_tables
 from batsched_py.protocol.shown import harmless
 from batsched_py.slurm.comparison import HEADS, Comparison, cells
+from batsched_py.slurm.forecast import backtest
 from batsched_py.slurm.forecast.forecast import Forecast, as_it_is_and_instead, forecast_cells, forecast_heads
 from batsched_py.slurm.prepared import Range, Spread
 from batsched_py.slurm.what_if import EFFECT_HEADS, Outcome, effect_cells, ran_no_more
@@ -54,6 +55,16 @@ def worth_tables(found: Worth) -> None:
         console.print("What is not modelled, and may be why they differ:")
         for cause in found.causes:
             console.print(f"  {harmless(cause)}")
+
+
+def backtest_table(found: backtest.Backtest) -> None:
+    """Print how good forecasts were."""
+    console = console_for_tables()
+    console.print(harmless(backtest.explained(found)))
+    rows = {"all jobs": found.all, **found.groups}
+    console.print(
+        _filled(backtest.HEADS, {name: backtest.score_cells(score) for name, score in rows.items()})
+    )
 
 
 def spread_table(found: Spread) -> None:

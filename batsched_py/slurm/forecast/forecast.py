@@ -18,6 +18,7 @@ from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
 from batsched_py.simulator.machine_files import NodeKind
 from batsched_py.slurm.conf import Cluster, read_cluster
+from batsched_py.slurm.forecast.backtest import settled
 from batsched_py.slurm.forecast.live import LiveJob, RunTime, completed, limit_of, pinned, workload_of
 from batsched_py.slurm.forecast.squeue_table import read_live
 from batsched_py.slurm.jobs import task_names
@@ -185,15 +186,7 @@ class _Simulator:
 
     def __init__(self, cluster: Cluster, now: float, room: Path, findings: Findings) -> None:
         self._machine: list[NodeKind] = pinned(cluster.machine)
-        scheduling = replace(
-            cluster.configuration.scheduling,
-            default_queue_depth=1 << 30,
-            partition_job_depth=0,
-            sched_max_job_start=0,
-            batch_sched_delay=0.0,
-            defer=False,
-        )
-        self._configuration = replace(cluster.configuration, scheduling=scheduling)
+        self._configuration = settled(cluster.configuration)
         self._now = now
         self._findings = findings
         self.misplaced = 0

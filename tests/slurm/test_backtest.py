@@ -1,0 +1,113 @@
+"""How good forecasts are: what is drawn, how intervals are stretched, and what a replay of a log tells."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from batsched_py.slurm.forecast.backtest import Stretch
+from batsched_py.slurm.forecast.history import History
+from batsched_py.workload.swf.log import DAY, HOUR, WEEK
+from tests.processes import call_here
+
+
+def history(weeks: int, run_times: np.ndarray | None = None) -> History:
+    """A job every day at 8 and at 20 o'clock, of two users; the second runs for a tenth of its limit."""
+    submit = np.sort(np.concatenate([np.arange(7 * weeks) * DAY + hour * HOUR for hour in (8, 20)]))
+    user = np.arange(len(submit)) % 2
+    limit = np.full(len(submit), 10 * HOUR)
+    run = np.where(user == 1, HOUR, 10 * HOUR) if run_times is None else run_times
+    return History(submit, submit + run, run, limit, np.ones(len(submit), dtype=np.int64), user)
+
+
+def test_run_times_are_those_of_the_user() -> None:
+    past = history(10).before(10 * WEEK)
+    draw = past.drawing(np.random.default_rng(0))
+    assert {draw(1, 1, 5 * HOUR, 0.0) for _ in range(20)} == {HOUR / 2}
+    assert {draw(0, 1, 5 * HOUR, 0.0) for _ in range(20)} == {5 * HOUR}
+    assert draw(1, 1, 5 * HOUR, HOUR) == 5 * HOUR, "it has run longer than those of the user, so as others do"
+
+
+def test_jobs_come_at_the_hours_of_past_weeks() -> None:
+    past = history(10).before(8 * WEEK)
+    for seed in range(10):
+        jobs, at = past.coming(np.random.default_rng(seed), 2 * DAY)
+        assert at.tolist() == [8 * HOUR, 20 * HOUR, 32 * HOUR, 44 * HOUR]
+        assert (history(10).submit[jobs] < 8 * WEEK).all()
+
+
+def test_a_short_log_is_drawn_by_days_and_an_empty_one_not_at_all() -> None:
+    _, at = history(1).before(3 * DAY).coming(np.random.default_rng(0), DAY)
+    assert at.tolist() == [8 * HOUR, 20 * HOUR]
+    assert not len(history(1).before(9 * HOUR).coming(np.random.default_rng(0), DAY)[0])
+
+
+def test_the_future_is_not_known() -> None:
+    moment = 8 * WEEK + 9 * HOUR
+    runs = history(10).run_time
+    other = np.where(history(10).end > moment, 3 * runs, runs)
+    assert (other != runs).any()
+    for user in (0, 1):
+        drawn = [
+            [past.drawing(np.random.default_rng(seed))(user, 1, 7200.0, 0.0) for seed in range(9)]
+            for past in (history(10).before(moment), history(10, other).before(moment))
+        ]
+        assert drawn[0] == drawn[1]
+    jobs, _ = history(10).before(moment).coming(np.random.default_rng(2), DAY)
+    assert len(jobs) and (history(10).submit[jobs] < moment).all()
+
+
+def test_stretched_intervals_hold_what_they_should() -> None:
+    random = np.random.default_rng(0)
+    median = random.uniform(1000, 50_000, 4000)
+    starts = median * random.lognormal(0.2, 0.7, 4000)
+    early, late = 0.9 * median, 1.1 * median
+    stretch = Stretch.of(starts[:2000], early[:2000], median[:2000], late[:2000])
+    low, high = stretch.interval(early[2000:], median[2000:], late[2000:])
+    held = np.mean((starts[2000:] >= low) & (starts[2000:] <= high))
+    assert 0.77 < held < 0.83
+    assert np.mean((starts >= early) & (starts <= late)) < 0.3, "as they were drawn, they hold far less"
+
+
+def backtested(tmp_path: Path, *options: str) -> tuple[int, str, str]:
+    """Six jobs an hour at once, on two processors: most of them wait."""
+    rows = [
+        f"{number} {number // 6 * 3600} -1 {(1800, 300, 900, 600)[number % 4]} "
+        f"1 -1 -1 1 3600 -1 1 {number % 3} 1 1 1 1 -1 -1"
+        for number in range(1, 240)
+    ]
+    path = tmp_path / "log.swf"
+    path.write_text("; MaxProcs: 2\n" + "\n".join(rows) + "\n")
+    return call_here(["slurm", "backtest", path, "--moments", "6", "--draws", "5", *options])
+
+
+@pytest.mark.parametrize("policy", ["easy", "slurm"])
+def test_a_log_is_replayed_and_asked_about(tmp_path: Path, policy: str) -> None:
+    code, out, err = backtested(tmp_path, "-s", policy, "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    score = found["all"]
+    assert found["policy"] == policy and score["asked"] == sum(
+        each["asked"] for each in found["groups"].values()
+    )
+    assert score["covered"] + score["too_early"] + score["too_late"] == pytest.approx(1.0)
+    assert score["median_error"] < score["median_error_by_limits"], "limits are twice the run times"
+    assert backtested(tmp_path, "-s", policy, "--json")[1] == out
+
+
+def test_a_page_and_a_table(tmp_path: Path) -> None:
+    code, out, _ = backtested(tmp_path, "--output", str(tmp_path / "page.html"))
+    assert code == 0 and "all jobs" in out and "6 moments" in out
+    assert "in the 80 % interval" in (tmp_path / "page.html").read_text()
+
+
+def test_what_cannot_be_replayed_is_said_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "conf.toml").write_text('[priority]\ntype = "multifactor"\nweight_fairshare = 5\n')
+    code, _, err = backtested(tmp_path, "-s", "slurm", "-o", f"configuration_file={tmp_path / 'conf.toml'}")
+    assert code != 0 and "weight_fairshare" in err.splitlines()[-1]
+    (tmp_path / "idle.swf").write_text("; MaxProcs: 2\n1 0 -1 10 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1\n")
+    code, _, err = call_here(["slurm", "backtest", tmp_path / "idle.swf"])
+    assert code != 0 and "too few jobs wait" in err.splitlines()[-1]
