@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from batsched_py.analysis import outcome, own_metrics, saturation, schedule, schedule_log, steadiness
     from batsched_py.analysis import small_runs, user_metrics, validator
     from batsched_py.analysis.plots import figures as plot_figures, runs as plot_runs, style as plot_style
-    from batsched_py.analysis.runs import aggregate, comparisons, tables
+    from batsched_py.analysis.runs import aggregate, comparisons, pivot, tables
     from batsched_py.analysis.validator import rules as validator_rules
     from batsched_py.api import console, control, explained, figures, log, rankings, result, simulate
     from batsched_py.campaign import archive, executors, html_report, plan_file, prepare, store
@@ -46,7 +46,7 @@ else:
         "analysis": "calibration conditions executions likeness_page log_page metrics outcome own_metrics "
         "saturation schedule schedule_log small_runs steadiness user_metrics validator",
         "analysis.plots": "plot_figures=figures plot_runs=runs plot_style=style",
-        "analysis.runs": "aggregate comparisons tables",
+        "analysis.runs": "aggregate comparisons pivot tables",
         "analysis.validator": "validator_rules=rules",
         "api": "console control explained figures log rankings result simulate",
         "campaign": "archive executors html_report plan_file prepare review store campaign_files=files "

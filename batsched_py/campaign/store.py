@@ -323,6 +323,14 @@ class Campaign:
             unit=self.wanted.units,
         )
 
+    def axes_by(self, rows: Sequence[str], columns: str) -> list[str]:
+        """The axes of a table: of its rows, those on which runs differ unless they are named, and columns."""
+        if not columns or rows:
+            return [*rows, *([columns] if columns and columns not in rows else [])]
+        runs = self.measured()
+        repeated = aggregate.repeated_axes(aggregate.unit_of(runs, self.wanted.units))
+        return [*(axis for axis in aggregate.varying_axes(runs) if axis not in (*repeated, columns)), columns]
+
     def write_table(self, path: Path) -> None:
         """Write the table as Parquet or CSV, by the ending of the file."""
         write_frame(path, self.table())

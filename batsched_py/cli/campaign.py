@@ -250,11 +250,18 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
 @campaign_command.command("table")
 @campaign_argument
 @option(
-    "--by AXIS",
+    "--rows, --by AXIS",
     "What tells rows apart: log, part, load, platform, scheduler, users or seed, and one of class, "
     "partition, account and user, of jobs; may be given several times.  [default: all on which runs differ, "
     "but for parts and seeds]",
+    name="rows",
     multiple=True,
+)
+@option(
+    "--columns AXIS",
+    "Put the choices on this axis, such as load or users, into columns: one compact table for a paper, with "
+    "stars where a mean differs from the baseline.",
+    default="",
 )
 @option(
     "--baseline [AXIS=]NAME",
@@ -273,7 +280,12 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
     "may be given several times."
 )
 def table_command(
-    place: Path, by: Sequence[str], baseline: str, metrics: Sequence[str], files: Sequence[Path]
+    place: Path,
+    rows: Sequence[str],
+    columns: str,
+    baseline: str,
+    metrics: Sequence[str],
+    files: Sequence[Path],
 ) -> None:
     """Aggregate the results of a campaign over parts of logs and seeds.
 
@@ -282,14 +294,14 @@ def table_command(
     interval, Student's t-test for pairs by Holm's method, the sign test and Cohen's d. Seeds are averaged
     within parts. Data files have a row for each combination and metric.
 
-    If --by leaves out an axis on which runs differ, such as the load, different experiments are pooled in a
+    If --rows leaves out an axis on which runs differ, such as the load, different experiments are pooled in a
     row. They are no repetitions: the table names them, and has means, but neither intervals nor tests.
 
     \b
     Examples:
       batsched-py campaign table out/newcomer -o table.tex -o table.parquet
-      batsched-py campaign table out/newcomer --by log --by load --by scheduler --metric p95_waiting_time
-      batsched-py campaign table out/sample --by scheduler --by class --metric p95_waiting_time
+      batsched-py campaign table out/newcomer --rows log --rows scheduler --columns load -o table.tex
+      batsched-py campaign table out/sample --rows scheduler --rows class --metric p95_waiting_time
       batsched-py campaign table out/sample --baseline users=rigid
     """
     from batsched_py.cli.campaign_view import print_tables
@@ -298,8 +310,9 @@ def table_command(
     if not campaign.finished():
         raise InputError(f"{place}: no run is finished, so there is nothing to show")
     with waiting("reading runs") as moved:
+        by = campaign.axes_by(rows, columns)
         results = campaign.aggregated(by, lazy.aggregate.Baseline.parse(baseline), metrics, moved)
-    tables = lazy.tables.tables_of(results)
+    tables = lazy.pivot.pivoted(results, columns) if columns else lazy.tables.tables_of(results)
     for file in files:
         if not _write_results(file, tables, results.frame):
             raise InputError(f"{file}: a table is written as .md, .tex, .csv or .parquet")

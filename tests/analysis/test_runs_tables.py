@@ -15,7 +15,9 @@ from matplotlib.ft2font import FT2Font, LoadFlags
 from batsched_py.analysis.metrics import METRICS as METRICS_OF_ALL
 from batsched_py.analysis.runs.aggregate import Baseline, aggregate
 from batsched_py.analysis.runs.comparisons import compare, comparisons_markdown
+from batsched_py.analysis.runs.pivot import PivotTable, pivoted
 from batsched_py.analysis.runs.tables import ResultTable, latex, markdown, tables_of, width_of
+from batsched_py.errors import InputError
 from tests.runs import Measured
 
 METRICS = ["mean_waiting_time", "mean_slowdown", "utilization", "nb_jobs"]
@@ -139,6 +141,54 @@ def test_latex_tables_fit_the_width_of_a_page(baseline: Baseline | None) -> None
     assert sum(line.count("r") for line in re.findall(r"tabular}{l+(r+)}", text)) == columns * len(names)
     assert "(1 of" in text
     assert f"({len(widths)} of {len(widths)})" in text
+
+
+def loads(metrics: int, choices: int) -> list[PivotTable]:
+    """Tables with a load in each column: EASY, FCFS that is worse in every part, and SJF that is not."""
+    names = ["mean_waiting_time", "mean_turnaround_time"][:metrics]
+    longer = {"easy": [0, 0, 0, 0], "fcfs": [500, 501, 499, 500], "sjf": [40, -40, 30, -30]}
+    runs = [
+        Measured(
+            {"log": "kth", "part": str(part), "load": f"{load / 10:g}", "scheduler": scheduler},
+            {name: 1000.0 + 100 * part + more * load for name in names},
+        )
+        for scheduler, differences in longer.items()
+        for load in range(1, choices + 1)
+        for part, more in enumerate(differences, start=1)
+    ]
+    by = ["scheduler", "load"]
+    return pivoted(aggregate(runs, names, by, Baseline("easy")), "load")
+
+
+def test_choices_in_columns_have_stars_where_they_differ_from_the_baseline() -> None:
+    (table,) = loads(1, 2)
+    assert table.headings == ["load 0.1", "load 0.2"]
+    stars = {choices[0]: [cell.text.count("*") for cell in cells] for choices, cells in table.rows}
+    assert stars == {"easy": [0, 0], "fcfs": [3, 3], "sjf": [0, 0]}
+    for said in ("up to 4 parts", "95% confidence", "Holm's method over the 4 tests", "the scheduler easy"):
+        assert said in table.note
+
+
+def test_choices_in_columns_are_one_latex_table_that_fits() -> None:
+    text = latex(loads(2, 4))
+    (width,) = table_widths(text)
+    assert width <= 345
+    assert text.count(r"\multicolumn{5}{l}{\emph{") == 2
+    assert r" & 0.1 & 0.2 & 0.3 & 0.4 \\" in text
+
+
+def test_too_many_choices_for_a_page_become_several_latex_tables() -> None:
+    text = latex(loads(1, 12))
+    widths = table_widths(text)
+    assert len(widths) > 1
+    assert max(widths) <= 345
+    assert f"({len(widths)} of {len(widths)})" in text
+
+
+def test_rows_need_something_to_show() -> None:
+    results = aggregate(TWO, METRICS)
+    with pytest.raises(InputError, match="nothing but the scheduler"):
+        pivoted(results, "scheduler")
 
 
 def test_widths_are_estimated_with_room_to_spare() -> None:

@@ -122,6 +122,12 @@ def repeated_axes(unit: str) -> tuple[str, ...]:
     return (*REPETITIONS, "log") if unit == "log" else REPETITIONS
 
 
+def varying_axes(runs: Sequence[MeasuredRun]) -> list[str]:
+    """The axes on which runs differ, in the order of the plan."""
+    known = dict.fromkeys(axis for run in runs for axis in run.axes)
+    return [axis for axis in known if len({run.axes.get(axis) for run in runs}) > 1]
+
+
 def grouped(runs: Iterable[R], place: Callable[[R], Place]) -> list[Group[R]]:
     """The runs, those of the same place together."""
     groups: dict[Place, Group[R]] = {}
@@ -294,8 +300,7 @@ def aggregate(
     unit = unit_of(runs, unit)
     repeated = repeated_axes(unit)
     known = list(dict.fromkeys(axis for run in runs for axis in run.axes))
-    varying = [axis for axis in known if len({run.axes.get(axis) for run in runs}) > 1]
-    axes = list(by) or [axis for axis in varying if axis not in repeated] or ["scheduler"]
+    axes = list(by) or [axis for axis in varying_axes(runs) if axis not in repeated] or ["scheduler"]
     for axis in [*axes, *([] if baseline is None else [baseline.axis])]:
         if axis not in known:
             raise InputError(f"the runs have no axis {axis!r}; they have {', '.join(known)}")

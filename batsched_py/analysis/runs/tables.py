@@ -7,6 +7,7 @@ from itertools import pairwise
 from math import isnan
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from batsched_py.analysis.runs import CONFIDENCE, FEWEST, SIGNIFICANT, Estimate, aggregate
 from batsched_py.analysis.runs.columns import MINUS, ColumnFormat, column_of
@@ -66,9 +67,18 @@ class ResultTable(Struct, frozen=True):
     """Which rows have no steady state, and why."""
 
     @property
-    def columns_of_a_metric(self) -> int:
+    def parts(self) -> Sequence[str]:
         """The mean alone, or also the difference to the baseline, and its effect unless runs are pooled."""
-        return 1 if not self.baseline else 2 if self.pooled else 3
+        return _PARTS[: 1 if not self.baseline else 2 if self.pooled else 3]
+
+    @property
+    def fits_one_page(self) -> bool:
+        """Whether letters are made smaller before it is split, and tables stand below each other in one."""
+        return False
+
+    def heading_of(self, place: int) -> str:
+        """What stands above the columns of a metric, by the first of them."""
+        return self.headings[place]
 
     @property
     def note(self) -> str:
@@ -82,18 +92,11 @@ class ResultTable(Struct, frozen=True):
             what = "; ".join(f"{axis}: {', '.join(choices)}" for axis, choices in self.pooled.items())
             yield (
                 f"Means over up to {self.repetitions} runs of different experiments ({what}), which are no "
-                "repetitions of one: so there are no intervals and no tests. The best of each column is bold."
+                "repetitions of one: so there are no intervals and no tests."
             )
         elif self.units > 1:
             yield _ABOUT[self.unit].format(self.units)
-            yield (
-                f"Intervals have {CONFIDENCE:.0%} confidence (Student's t, within the possible values); bold "
-                "is the best of each column, and what cannot be told from it (t-test of pairs, Holm)."
-                if self.units >= FEWEST
-                else "These are too few for intervals and tests; the best of each column is bold."
-            )
-        else:
-            yield "The best of each column is bold, which one run cannot tell from chance."
+        yield self._of_best()
         yield from self._of_differences()
         if self.lag_1 is not None:
             yield f"The lag-1 autocorrelation between successive parts is at most {self.lag_1:.2f}."
@@ -102,6 +105,18 @@ class ResultTable(Struct, frozen=True):
                 f"{UNSTABLE} has no steady state: its queue grows with the length of the log, so its means "
                 f"are not compared ({'; '.join(self.unstable)})."
             )
+
+    def _of_best(self) -> str:
+        if self.pooled:
+            return "The best of each column is bold."
+        if self.units >= FEWEST:
+            return (
+                f"Intervals have {CONFIDENCE:.0%} confidence (Student's t, within the possible values); bold "
+                "is the best of each column, and what cannot be told from it (t-test of pairs, Holm)."
+            )
+        if self.units > 1:
+            return "These are too few for intervals and tests; the best of each column is bold."
+        return "The best of each column is bold, which one run cannot tell from chance."
 
     def _of_differences(self) -> Iterator[str]:
         if self.has_differences:
@@ -181,40 +196,54 @@ def _columns(metric: str, results: aggregate.Aggregate) -> Iterator[tuple[str, l
     """A heading and a cell for each row: of the means, of the differences to the baseline and their size."""
     found = [measured[metric] for _, measured in results.rows]
     form = ColumnFormat.of(column_of(metric, results.own).unit, [each.estimate for each in found])
-    unit = "" if form.unit in ("", "jobs") else f" ({form.unit})"
     best = best_rows(metric, results)
     marks = [UNSTABLE if group.unstable else "" for group, _ in results.rows]
     means = [
-        Cell(_text(each.estimate, form) + mark, number in best)
+        Cell(cell_text(each.estimate, form) + mark, number in best)
         for number, (each, mark) in enumerate(zip(found, marks, strict=True))
     ]
-    yield metric.removeprefix("nb_").replace("_", " ") + unit, means
+    yield title_of(metric, form), means
     if results.baseline is not None:
         differences = [
             Cell(_difference(each, form) if _is_compared(results, number) else "")
             for number, each in enumerate(found)
         ]
-        yield f"difference to {results.baseline.name}{unit}", differences
+        yield f"difference to {results.baseline.name}{_unit(form)}", differences
         if not results.pooled:
             yield "effect", [Cell(_effect(each)) for each in found]
 
 
-def _text(estimate: Estimate, form: ColumnFormat) -> str:
+def title_of(metric: str, form: ColumnFormat) -> str:
+    """A metric in words, with the unit in which it is shown."""
+    return metric.removeprefix("nb_").replace("_", " ") + _unit(form)
+
+
+def _unit(form: ColumnFormat) -> str:
+    return "" if form.unit in ("", "jobs") else f" ({form.unit})"
+
+
+def cell_text(estimate: Estimate, form: ColumnFormat) -> str:
+    """A mean with its interval; a dash where there is none."""
     return "-" if isnan(estimate.mean) else form.text(estimate)
 
 
 def _difference(measured: aggregate.Measured, form: ColumnFormat) -> str:
     """The difference to the baseline with its stars, or why there is none."""
-    difference, paired = measured.difference, measured.paired
+    difference = measured.difference
     if difference is None:
         return ("no pair", "one pair")[measured.nb_pairs] if measured.nb_pairs < 2 else "not compared"
     if isnan(difference.mean):
         return ""
+    return cell_text(difference, form) + stars_of(measured)
+
+
+def stars_of(measured: aggregate.Measured) -> str:
+    """How sure a difference to the baseline is, and whether the sign test does not agree."""
+    paired = measured.paired
     if paired is None or measured.p_value is None:
-        return _text(difference, form)
+        return ""
     stars = sum(measured.p_value < level for level in (SIGNIFICANT, 0.01, 0.001))
-    doubt = " (s)" if stars and paired.sign_p_value >= SIGNIFICANT else ""
-    return f"{_text(difference, form)}{'*' * stars}{doubt}"
+    return "*" * stars + (" (s)" if stars and paired.sign_p_value >= SIGNIFICANT else "")
 
 
 def _effect(measured: aggregate.Measured) -> str:
@@ -272,16 +301,36 @@ class _Metric(Struct, frozen=True):
     """The columns of a metric, for all rows of all tables."""
 
     heading: str
+    parts: Sequence[str]
     rows: list[list[Cell]]
+    stacked: bool = False
+    """Whether intervals stand below their means."""
+
+    def lines(self, cell: Cell) -> list[str]:
+        """The text of a cell, which has two lines if it is stacked: the mean with its stars, the interval."""
+        mean, bracket, rest = cell.text.partition(" [")
+        if not self.stacked or not bracket:
+            return [cell.text]
+        interval, _, mark = rest.partition("]")
+        return [mean + mark, f"[{interval}]"]
+
+    def latex(self, cell: Cell) -> str:
+        """A cell in LaTeX."""
+        escaped = map(_escape, self.lines(cell))
+        lines = [rf"\textbf{{{line}}}" if cell.best else line for line in escaped]
+        return lines[0] if len(lines) == 1 else rf"\shortstack[r]{{{lines[0]}\\{{}}{lines[1]}}}"
 
     @property
     def widths(self) -> list[float]:
         """How wide each of its columns is without its heading."""
-        cells = [[width_of(cell.text) * (_BOLD if cell.best else 1) for cell in row] for row in self.rows]
+        cells = [
+            [max(map(width_of, self.lines(cell))) * (_BOLD if cell.best else 1) for cell in row]
+            for row in self.rows
+        ]
         columns = [max(column) for column in zip(*cells, strict=True)]
         if len(columns) == 1:
             return [max(columns[0], *map(width_of, self.heading.split()))]
-        return [max(width, width_of(part)) for width, part in zip(columns, _PARTS, strict=False)]
+        return [max(width, width_of(part)) for width, part in zip(columns, self.parts, strict=True)]
 
     @property
     def width(self) -> float:
@@ -289,41 +338,61 @@ class _Metric(Struct, frozen=True):
         columns = sum(self.widths) + _BETWEEN * len(self.widths)
         return columns if len(self.widths) == 1 else max(columns, width_of(self.heading) + _BETWEEN)
 
+    def cut(self, room: float) -> list[_Metric]:
+        """It in as many pieces as it takes for each to be no wider than this."""
+        if len(self.parts) == 1:
+            return [_Metric(f"{self.heading} {self.parts[0]}", self.parts, self.rows, self.stacked)]
+        if self.width <= room:
+            return [self]
+        half = len(self.parts) // 2
+        first = _Metric(self.heading, self.parts[:half], [row[:half] for row in self.rows], self.stacked)
+        second = _Metric(self.heading, self.parts[half:], [row[half:] for row in self.rows], self.stacked)
+        return [*first.cut(room), *second.cut(room)]
+
 
 def latex(tables: Sequence[ResultTable]) -> str:
     """All of it in LaTeX, which needs the package booktabs: one table, or several if one were too large."""
     if not tables:
         return ""
-    first, named = tables[0], len(tables) > 1
+    first = tables[0]
+    named = len(tables) > 1 and not first.fits_one_page
     headings = [*(["log"] if named else []), *first.axes]
     names = [
         [*([table.log if number == 0 else ""] if named else []), *choices]
         for table in tables
         for number, (choices, _) in enumerate(table.rows)
     ]
-    ends = {sum(len(each.rows) for each in tables[: place + 1]) for place in range(len(tables))}
+    begins = {sum(len(each.rows) for each in tables[:place]): table.log for place, table in enumerate(tables)}
+    blocks = begins if first.fits_one_page else dict.fromkeys(begins, "")
     left = sum(max(map(width_of, column)) + _BETWEEN for column in zip(headings, *names, strict=True))
     metrics = list(_metrics(tables))
+    room = TEXT_WIDTH - left
+    if first.fits_one_page:
+        room = TEXT_WIDTH / _SIZES[-1][0] - left
+        is_wide = sum(metric.width for metric in metrics) > room
+        metrics = [part for metric in metrics for part in replace(metric, stacked=is_wide).cut(room)]
     parts = [
         (chosen, span)
-        for chosen in _fitting(metrics, TEXT_WIDTH - left)
-        for span in pairwise([*range(0, len(names), MOST_ROWS), len(names)])
+        for chosen in _fitting(metrics, room)
+        for span in pairwise(
+            [*range(0, len(names), MOST_ROWS // (2 if metrics[0].stacked else 1)), len(names)]
+        )
     ]
     note = max(tables, key=lambda table: table.repetitions).note
-    caption = f"{first.log}. {note}" if first.log and not named else note
+    caption = f"{first.log}. {note}" if first.log and len(tables) == 1 and not first.fits_one_page else note
     texts = []
     for number, (chosen, span) in enumerate(parts, start=1):
         shown = caption if number == 1 else "The table before, continued"
         title = shown if len(parts) == 1 else f"{shown.removesuffix('.')} ({number} of {len(parts)})."
-        texts.append(_table(title, headings, names, ends, chosen, range(*span), left))
+        texts.append(_table(title, headings, names, blocks, chosen, range(*span), left))
     return "\n".join(texts)
 
 
 def _metrics(tables: Sequence[ResultTable]) -> Iterator[_Metric]:
-    step = tables[0].columns_of_a_metric
+    step = len(tables[0].parts)
     for place in range(0, len(tables[0].headings), step):
         rows = [cells[place : place + step] for table in tables for _, cells in table.rows]
-        yield _Metric(tables[0].headings[place], rows)
+        yield _Metric(tables[0].heading_of(place), tables[0].parts, rows)
 
 
 def _fitting(metrics: Sequence[_Metric], room: float) -> list[list[_Metric]]:
@@ -340,7 +409,7 @@ def _table(
     caption: str,
     headings: Sequence[str],
     names: Sequence[Sequence[str]],
-    ends: set[int],
+    blocks: Mapping[int, str],
     metrics: Sequence[_Metric],
     rows: range,
     left: float,
@@ -350,11 +419,14 @@ def _table(
     columns = "l" * len(headings) + "r" * sum(len(metric.widths) for metric in metrics)
     lines = []
     for number in rows:
-        cells = [cell for metric in metrics for cell in metric.rows[number]]
-        texts = [rf"\textbf{{{_escape(cell.text)}}}" if cell.best else _escape(cell.text) for cell in cells]
-        lines.append(_row([*map(_escape, names[number]), *texts]))
-        if number + 1 in ends and number != rows[-1]:
+        texts = [metric.latex(cell) for metric in metrics for cell in metric.rows[number]]
+        if number in blocks and number != rows[0]:
             lines.append(r"    \midrule")
+        if blocks.get(number):
+            lines.append(
+                _row([rf"\multicolumn{{{len(columns)}}}{{l}}{{\emph{{{_escape(blocks[number])}}}}}"])
+            )
+        lines.append(_row([*map(_escape, names[number]), *texts]))
     return "\n".join(
         [
             r"\begin{table}",
@@ -376,15 +448,23 @@ def _table(
 
 def _heads(headings: Sequence[str], metrics: Sequence[_Metric]) -> Iterator[str]:
     """The headings: the name of a metric above its columns, or in several lines above its only column."""
-    width = len(metrics[0].widths) if metrics else 1
-    if width == 1:
+    if all(len(metric.parts) == 1 for metric in metrics):
         yield _row([*map(_escape, headings), *map(_stacked, metrics)])
         return
-    begins = [len(headings) + 1 + width * place for place in range(len(metrics))]
-    names = [rf"\multicolumn{{{width}}}{{c}}{{{_escape(metric.heading)}}}" for metric in metrics]
+    names, rules, column = [], [], len(headings) + 1
+    for metric in metrics:
+        width = len(metric.parts)
+        names.append(rf"\multicolumn{{{width}}}{{c}}{{{_escape(metric.heading)}}}" if width > 1 else "")
+        rules += [rf"\cmidrule(lr){{{column}-{column + width - 1}}}"] * (width > 1)
+        column += width
     yield _row([*[""] * len(headings), *names])
-    yield "    " + " ".join(rf"\cmidrule(lr){{{begin}-{begin + width - 1}}}" for begin in begins)
-    yield _row([*map(_escape, headings), *_PARTS[:width] * len(metrics)])
+    yield "    " + " ".join(rules)
+    parts = [
+        _stacked(metric) if len(metric.parts) == 1 else _escape(part)
+        for metric in metrics
+        for part in metric.parts
+    ]
+    yield _row([*map(_escape, headings), *parts])
 
 
 def _stacked(metric: _Metric) -> str:
