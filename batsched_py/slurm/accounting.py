@@ -36,6 +36,7 @@ from batsched_py.slurm.policy.settings import (
 Target = tuple[str, Callable[[str], Any]]
 
 _OTHER_NAMES = {"overpartqos": "override_part_qos", "requiresreservation": "require_reservation"}
+_FLAGS_UNMODELLED = ("relative",)
 _OF_PARENT = str((1 << 31) - 1)
 
 
@@ -44,14 +45,15 @@ def _shares(text: str) -> int | Literal["parent"]:
     return "parent" if text.lower() == "parent" or text == _OF_PARENT else reading.count(text)
 
 
-def _flags(text: str) -> tuple[str, ...]:
+def read_flags(text: str) -> tuple[str, ...]:
     """Flags as Slurm writes them, like ``DenyOnLimit``."""
     known = {flag.replace("_", ""): str(flag) for flag in get_args(QosFlag)} | _OTHER_NAMES
 
     def flag(word: str) -> str:
-        if (plain := word.lower().replace("_", "")) not in known:
+        plain = word.lower().replace("_", "")
+        if plain not in known and plain not in _FLAGS_UNMODELLED:
             raise reading.NotModelled(f"the flag {shown(word)} is not known")
-        if known[plain] not in HEEDED_QOS_FLAGS:
+        if known.get(plain) not in HEEDED_QOS_FLAGS:
             raise reading.NotModelled(f"the flag {shown(word)} is not modelled")
         return known[plain]
 
@@ -101,25 +103,32 @@ QOS: dict[str, Target] = {
     **_read_by(_preempt_mode, preempt_mode="preemptmode"),
     **_read_by(reading.finite_time, preempt_exempt_time="preemptexempttime"),
     **_read_by(reading.seconds, grace_time="gracetime"),
-    **_read_by(_flags, flags="flags"),
+    **_read_by(read_flags, flags="flags"),
     **_read_by(reading.number, usage_factor="usagefactor", usage_threshold="usagethres usagethreshold"),
     **_read_by(reading.number, limit_factor="limitfactor"),
     **_read_by(reading.tres, max_tres_per_user="maxtrespu maxtresperuser"),
     **_read_by(reading.tres, max_tres_per_account="maxtrespa maxtresperaccount"),
     **_read_by(reading.tres, min_tres_per_job="mintres mintresperjob"),
     **_read_by(reading.limit, max_jobs_per_user="maxjobspu maxjobsperuser"),
-    **_read_by(reading.limit, max_submit_jobs_per_user="maxsubmitpu maxsubmitjobsperuser"),
-    **_read_by(reading.limit, max_jobs_accrue_per_user="maxjobsaccruepu"),
+    **_read_by(reading.limit, max_submit_jobs_per_user="maxsubmitpu maxsubmitjobspu maxsubmitjobsperuser"),
+    **_read_by(reading.limit, max_jobs_accrue_per_user="maxjobsaccruepu maxjobsaccrueperuser"),
     **_read_by(reading.limit, max_jobs_per_account="maxjobspa maxjobsperaccount"),
-    **_read_by(reading.limit, max_submit_jobs_per_account="maxsubmitpa maxsubmitjobsperaccount"),
-    **_read_by(reading.limit, max_jobs_accrue_per_account="maxjobsaccruepa"),
+    **_read_by(
+        reading.limit, max_submit_jobs_per_account="maxsubmitpa maxsubmitjobspa maxsubmitjobsperaccount"
+    ),
+    **_read_by(reading.limit, max_jobs_accrue_per_account="maxjobsaccruepa maxjobsaccrueperaccount"),
 }
+
+#: Columns that may shape schedules, and become no field.
+UNMODELLED = frozenset(
+    "maxtresrunminspa maxtresrunminspu maxtresrunminsperaccount maxtresrunminsperuser".split()
+)
 
 #: Columns and keys that are computed from others, or shape no schedule.
 WITHOUT_EFFECT = frozenset(
     """cluster id description descr organization org coordinator coordinators adminlevel defaultwckey
     defwckey wckey comment normshares normusage effectvusage effectvusg levelfs lft rgt parentid
-    deleted defaultaccount tresrunmins""".split()
+    deleted defaultaccount tresrunmins lineage qosraw flags""".split()
 )
 
 

@@ -18,7 +18,7 @@ from batsched_py.simulator.machine_files import KEYS, NodeKind
 from batsched_py.simulator.platform import MOST_HOSTS
 from batsched_py.simulator.slurm_conf import ConfLine, node_kinds, read_conf, read_gres, with_node_sets
 from batsched_py.slurm import conf_settings
-from batsched_py.slurm.conf_settings import SETTINGS, Values
+from batsched_py.slurm.conf_settings import SETTINGS, Parameter, Values
 from batsched_py.slurm.policy.settings import (
     Configuration,
     NodeSettings,
@@ -40,12 +40,14 @@ _TABLES: dict[str, type[Struct]] = {
 }
 #: Slurm takes no notice of age and usage if it has no database, and computes a priority once only.
 _WITHOUT_DATABASE = {"weight_age": 0, "weight_fairshare": 0, "calc_period": inf}
-#: Settings that hold several options.
-_PARAMETERS = ("schedulerparameters", "preemptparameters")
-_STATES = {
+#: The versions of Slurm whose settings are known.
+VERSIONS = "22.05 to 24.11"
+STATES = {
     "UNKNOWN": "up", "IDLE": "up", "UP": "up", "CLOUD": "up", "DOWN": "down", "FAIL": "down",
     "FAILING": "drain", "DRAIN": "drain", "FUTURE": "down",
 }  # fmt: skip
+#: Nodes that are made, or started, while a cluster runs.
+AS_TOLD_IN_THE_FILE = ("CLOUD", "FUTURE")
 _LICENCE = re.compile(r"([A-Za-z0-9_.@+-]+?)(?::([0-9]{1,9}))?")
 
 
@@ -157,15 +159,16 @@ class _Reader:
 
     def _setting(self, line: ConfLine, name: str, text: str) -> None:
         written = line.names[name]
-        if name in SETTINGS or name in _PARAMETERS:
+        options = conf_settings.OPTIONS.get(name)
+        if name in SETTINGS or options is not None:
             if name in self._settings_at:
                 self._findings.of_no_effect(self._settings_at[name], f"{written}, for it is given again")
-                for table, field, _ in conf_settings.PARAMETERS.values() if name in _PARAMETERS else ():
+                for table, field, _ in (options or {}).values():
                     if self._given_at.get(f"{table}.{field}") == self._settings_at[name]:
                         del self._values[table][field]  # Slurm takes the last line alone
             self._settings_at[name] = line.where
-        if name in _PARAMETERS:
-            self._parameters(line.where, text)
+        if options is not None:
+            self._parameters(line.where, text, options)
         elif name == "accountingstoragetype":
             self._has_database = text.lower().endswith("slurmdbd")
         elif name == "licenses":
@@ -181,7 +184,7 @@ class _Reader:
             with self._findings.noting(line.where, f"{what}: "):
                 self._check(values, line.where, written)
         else:
-            unknown = f"{written}={shown_name(text)} is not known, neither here nor to Slurm 22.05"
+            unknown = f"{written}={shown_name(text)} is not known, neither here nor to Slurm {VERSIONS}"
             known = conf_settings.WITHOUT_EFFECT, conf_settings.UNMODELLED
             self._note(line.where, name, written, known, unknown)
 
@@ -199,19 +202,18 @@ class _Reader:
         """Keep values if they are allowed for their fields."""
         for place, value in values.items():
             table, _, field = place.rpartition(".")
-            msgspec.convert({field: value}, _TABLES[table])
-            if table and is_unused(table, field) and value != getattr(_TABLES[table](), field):
+            if is_left_out(place, value):
                 self._findings.left_out(where, f"{_named(written, field)} is not modelled")
             self._values[table][field] = value
             self._given_at[place] = where
 
-    def _parameters(self, where: str, text: str) -> None:
-        """What a line of ``SchedulerParameters`` says."""
+    def _parameters(self, where: str, text: str, options: Mapping[str, Parameter]) -> None:
+        """What a line of ``SchedulerParameters`` or ``PreemptParameters`` says."""
         for option in filter(None, text.split(",")):
             name, equals, value = option.partition("=")
-            target = conf_settings.PARAMETERS.get(name.strip().lower())
+            target = options.get(name.strip().lower())
             if target is None:
-                unknown = f"{shown_name(name.strip())} is not known, neither here nor to Slurm 22.05"
+                unknown = f"{shown_name(name.strip())} is not known, neither here nor to Slurm {VERSIONS}"
                 known = conf_settings.PARAMETERS_WITHOUT_EFFECT, conf_settings.PARAMETERS_UNMODELLED
                 self._note(where, name.strip().lower(), name.strip(), known, unknown)
                 continue
@@ -269,10 +271,21 @@ class _Reader:
             return
         with self._findings.noting(line.where):
             settings = _node_settings(self._node_defaults | line.settings)
-            if (state := line.get("state")).upper() in ("CLOUD", "FUTURE"):
+            if (state := line.get("state")).upper() in AS_TOLD_IN_THE_FILE:
                 self._findings.left_out(line.where, f"nodes of the state {state} stay {settings.state}")
             if settings != NodeSettings(settings.nodes):
                 self._nodes.append(settings)
+
+
+def is_left_out(place: str, value: Any) -> bool:
+    """Whether a value is right for a field, as by ``TABLE.FIELD``, and the policy does not act on it.
+
+    >>> is_left_out("priority.usage_reset_period", "daily"), is_left_out("priority.favor_small", True)
+    (True, False)
+    """
+    table, _, field = place.rpartition(".")
+    msgspec.convert({field: value}, _TABLES[table])
+    return bool(table) and is_unused(table, field) and value != getattr(_TABLES[table](), field)
 
 
 def _named(written: str, field: str) -> str:
@@ -293,8 +306,8 @@ def _node_settings(settings: Mapping[str, str]) -> NodeSettings:
             raise ValueError(f"{name}: {error}") from None
 
     state = settings.get("state", "UNKNOWN").upper()
-    if state not in _STATES:
-        raise ValueError(f"State={shown(state)}: the twin knows {', '.join(_STATES)}")
+    if state not in STATES:
+        raise ValueError(f"State={shown(state)}: the twin knows {', '.join(STATES)}")
     threads = whole("threadspercore", 1)
     sockets = whole("sockets", whole("socketsperboard", 1) * whole("boards", 1))
     return msgspec.convert(
@@ -304,7 +317,7 @@ def _node_settings(settings: Mapping[str, str]) -> NodeSettings:
             "sockets": sockets,
             "cores_per_socket": whole("corespersocket", 0) if sockets > 1 or threads > 1 else 0,
             "threads_per_core": threads,
-            "state": _STATES[state],
+            "state": STATES[state],
         },
         NodeSettings,
     )

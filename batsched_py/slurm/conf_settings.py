@@ -1,4 +1,5 @@
-"""The settings of a ``slurm.conf`` of version 22.05: what each becomes, and which the twin does not have.
+"""The settings of a ``slurm.conf`` from 22.05 to 24.11: what each becomes, and which the twin does not
+have.
 
 They stand alone in a line, in ``SchedulerParameters``, or in the line of a partition or of nodes; all names
 are in small letters.
@@ -22,7 +23,8 @@ UNMODELLED = frozenset(
     prioritysitefactorplugin priorityparameters prologflags requeueexit requeueexithold resumerate
     resumeprogram resumetimeout resvoverrun schedulertimeslice suspendexcnodes suspendexcparts
     suspendprogram suspendrate suspendtime suspendtimeout topologyparam unkillablesteptimeout vsizefactor
-    powerparameters powerplugin epilogslurmctld prologslurmctld prolog epilog""".split()
+    powerparameters powerplugin epilogslurmctld prologslurmctld prolog epilog burstbufferparameters
+    maxbatchrequeue suspendexcstates""".split()
 )
 
 #: These do not.
@@ -49,7 +51,10 @@ WITHOUT_EFFECT = frozenset(
     slurmdport slurmdspooldir slurmdsyslogdebug slurmdtimeout slurmduser slurmschedlogfile
     slurmschedloglevel slurmuser srunepilog srunportrange srunprolog statesavelocation switchparameters
     switchtype taskepilog taskplugin taskpluginparam taskprolog tcptimeout tmpfs trackwckey treewidth
-    unkillablestepprogram usepam waittime x11parameters""".split()
+    unkillablestepprogram usepam waittime x11parameters accountingstorageloc accountingstorejobcomment
+    acctgatherinfinibandtype certmgrparameters certmgrtype cryptotype dataparserparameters fastschedule
+    gpufreqdef hashplugin jobcredentialprivatekey jobcredentialpubliccertificate
+    sallocdefaultcommand sbcastparameters schedulerauth tlsparameters tlstype""".split()
 )
 
 #: Settings of nodes that the machine and the configuration have.
@@ -57,8 +62,10 @@ NODE_KEYS = frozenset(
     """nodename cpus procs sockets socketsperboard boards corespersocket threadspercore realmemory gres
     feature features weight state""".split()
 )
-NODE_WITHOUT_EFFECT = frozenset("nodehostname nodeaddr bcastaddr port reason tmpdisk cpubind".split())
-NODE_UNMODELLED = frozenset("corespeccount cpuspeclist memspeclimit".split())
+NODE_WITHOUT_EFFECT = frozenset(
+    "nodehostname nodeaddr bcastaddr port reason tmpdisk cpubind tresweights".split()
+)
+NODE_UNMODELLED = frozenset("corespeccount cpuspeclist memspeclimit restrictedcorespergpu".split())
 
 
 #: Where an option goes, and how its value is read; without a reader it is a switch.
@@ -97,18 +104,33 @@ PARAMETERS: dict[str, Parameter] = {
     "preempt_youngest_first": ("preemption", "youngest_first", None),
 }
 
+PREEMPT_PARAMETERS: dict[str, Parameter] = {
+    "reorder_count": ("preemption", "reorder_count", reading.count),
+    "strict_order": ("preemption", "strict_order", None),
+    "youngest_first": ("preemption", "youngest_first", None),
+    "send_user_signal": ("preemption", "send_user_signal", None),
+}
+
+#: Settings that hold several options.
+OPTIONS = {
+    "schedulerparameters": PARAMETERS,
+    "preemptparameters": PREEMPT_PARAMETERS,
+}
+
 #: What else shapes schedules.
 PARAMETERS_UNMODELLED = frozenset(
     """allow_zero_lic bb_array_stage_cnt bf_hetjob_immediate bf_hetjob_prio bf_node_space_size
     build_queue_timeout correspond_after_task_cnt delay_boot ignore_prefer_validation max_array_tasks
     max_rpc_cnt max_switch_wait reduce_completing_frag spec_cores_first whole_hetjob enable_user_top
-    ignore_numa""".split()
+    ignore_numa defer_batch extra_constraints time_min_as_soft_limit bf_allow_magnetic_slot
+    bf_topopt_enable bf_topopt_iterations ignore_constraint_validation min_exempt_priority
+    reclaim_licenses suspend_grace_time""".split()
 )
 
 PARAMETERS_WITHOUT_EFFECT = frozenset(
     """disable_job_shrink disable_hetjob_steps enable_hetjob_steps max_script_size no_backup_scheduling
     no_env_cache nohold_on_prolog_fail requeue_setup_env_fail salloc_wait_nodes sbatch_wait_nodes
-    step_retry_count step_retry_time""".split()
+    step_retry_count step_retry_time max_submit_line_size enable_job_state_cache""".split()
 )
 
 
@@ -163,6 +185,10 @@ _SELECT: dict[str, Values] = {
     "cr_core_default_dist_block": {"selection.core_default_dist_block": True},
     "none": {},
 }
+_SELECT_UNMODELLED = (
+    "other_cons_res", "other_cons_tres", "ll_shared_gres", "multiple_sharing_gres_pj",
+    "enforce_binding_gres", "one_task_per_sharing_gres",
+)  # fmt: skip
 
 
 def _together(read: Callable[[str], Values]) -> Callable[[str], Values]:
@@ -202,8 +228,9 @@ def _enforced(text: str) -> tuple[str, ...]:
 
 
 def _flags(text: str) -> tuple[str, ...]:
+    """Flags of priorities; priorities of running jobs count for nothing here."""
     words = (word.lower() for word in reading.names(text))
-    return tuple(word for word in words if word not in ("fair_tree", "none"))
+    return tuple(word for word in words if word not in ("fair_tree", "none", "calculate_running"))
 
 
 _NO_TREE = {"none": "default", "flat": "default"}
@@ -225,7 +252,7 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
         "selection.type",
         _plugin("select", "linear", "cons_tres", cons_res="cons_tres", unmodelled=("cray_aries",)),
     ),
-    "selecttypeparameters": _together(_one_of(_SELECT, "other_cons_res", "other_cons_tres")),
+    "selecttypeparameters": _together(_one_of(_SELECT, *_SELECT_UNMODELLED)),
     **_all_at(
         reading.memory_limit,
         """selection.def_mem_per_cpu selection.def_mem_per_node selection.def_mem_per_gpu
@@ -296,6 +323,6 @@ PARTITION_SETTINGS: dict[str, Callable[[str], Values]] = {
 #: These may shape schedules.
 PARTITION_UNMODELLED = frozenset(
     "allowgroups allocnodes alternate disablerootjobs selecttypeparameters suspendtime suspendtimeout "
-    "resumetimeout jobdefaults".split()
+    "resumetimeout jobdefaults maxcpuspersocket powerdownonidle exclusivetopo".split()
 )
 PARTITION_WITHOUT_EFFECT = frozenset("hidden cpubind".split())

@@ -31,7 +31,12 @@ from batsched_py.slurm.reading import Clock, Findings, count, names, read_text, 
 
 _PAIR = re.compile(r"([A-Za-z]+)=(\S*)")
 _NOTHING = ("(null)", "", "N/A", "n/a")
-_FLAGS = {flag.replace("_", ""): flag for flag in get_args(ReservationFlag)} | {"staticalloc": "static"}
+_FLAGS = {flag.replace("_", ""): flag for flag in get_args(ReservationFlag)} | {
+    "staticalloc": "static",
+    "noholdjobsafterend": "no_hold_jobs_after",
+}
+#: Flags that change nothing for nodes that are named.
+FLAGS_WITHOUT_EFFECT = frozenset("allnodes userdelete".split())
 _UNMODELLED = ("features", "groups", "licenses", "burstbuffer", "coreids", "skip")
 _WITHOUT_EFFECT = frozenset(
     "reservationname starttime endtime state watts nodename corecnt duration delegate comment".split()
@@ -213,11 +218,23 @@ def _values(where: str, given: Mapping[str, str], findings: Findings) -> dict[st
 
 
 def _flags(where: str, text: str, findings: Findings) -> tuple[str, ...]:
-    known = [_FLAGS.get(word.partition("=")[0].lower().replace("_", "")) for word in names(text)]
+    known = [flag_named(word) for word in names(text)]
     for word, flag in zip(names(text), known, strict=True):
-        if flag not in HEEDED_RESERVATION_FLAGS:
+        if flag in FLAGS_WITHOUT_EFFECT:
+            findings.of_no_effect(where, f"the flag {shown_name(word)} of a reservation")
+        elif flag not in HEEDED_RESERVATION_FLAGS:
             findings.left_out(where, f"the flag {shown_name(word)} of a reservation is not modelled")
-    return tuple(filter(None, known))
+    return tuple(flag for flag in known if flag in get_args(ReservationFlag))
+
+
+def flag_named(word: str) -> str:
+    """A flag as Slurm writes it, as a flag of ours; one that we do not have without underscores.
+
+    >>> flag_named("SPEC_NODES"), flag_named("ALL_NODES")
+    ('spec_nodes', 'allnodes')
+    """
+    plain = word.partition("=")[0].lower().replace("_", "")
+    return _FLAGS.get(plain, plain)
 
 
 #: A recorder runs the script of a scenario up to a minute before it counts time: so many seconds in the mean.

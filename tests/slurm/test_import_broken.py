@@ -160,8 +160,8 @@ def test_that_unknown_keys_are_listed_and_the_rest_is_imported(tmp_path: Path) -
     )
     found = read_scenario(Sources(conf=conf)).findings
     assert [str(each) for each in found.unmodelled] == [
-        f"{conf}, line 1: Frobnicate=1 is not known, neither here nor to Slurm 22.05",
-        f"{conf}, line 2: bf_frobnicate is not known, neither here nor to Slurm 22.05",
+        f"{conf}, line 1: Frobnicate=1 is not known, neither here nor to Slurm 22.05 to 24.11",
+        f"{conf}, line 2: bf_frobnicate is not known, neither here nor to Slurm 22.05 to 24.11",
         f"{conf}, line 3: Fro of nodes is not known",
     ]
 

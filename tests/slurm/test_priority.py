@@ -86,6 +86,12 @@ def test_priorities_are_those_that_sprio_prints(kind: str) -> None:
     assert nb_jobs > 5
 
 
+@pytest.mark.parametrize("flag", ["no_normal_qos", "no_normal_all"])
+def test_that_factors_are_not_divided_with_a_flag(flag: str) -> None:
+    settings = Priority(type="multifactor", weight_qos=3, flags=(flag,))
+    assert weighted(settings, JobFacts(qos_priority=5), SCALE).qos == 15
+
+
 def test_fair_shares_of_the_tree_are_those_that_sshare_prints() -> None:
     tables = [rows(state["sshare"], "|") for state in states("fair-tree")]
     settled = [table for table in tables if is_settled(table)]

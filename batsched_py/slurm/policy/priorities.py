@@ -93,7 +93,7 @@ def weighted(settings: Priority, job: JobFacts, scale: Scale) -> Weighted:
     """The parts of a job's priority."""
 
     def normal(of: str, value: float, largest: float) -> float:
-        if f"no_normal_{of}" in settings.flags:
+        if f"no_normal_{of}" in settings.flags or "no_normal_all" in settings.flags:
             return float(value)
         return value / largest if largest else 0.0
 

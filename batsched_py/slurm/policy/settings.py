@@ -244,6 +244,9 @@ class Preemption(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 OverSubscribe = Literal["no", "exclusive", "yes", "force"]
 
 
+PartitionState = Literal["up", "down", "drain", "inactive"]
+
+
 class Partition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """A partition. ``None`` is no limit, and an empty list of names allows all."""
 
@@ -252,7 +255,7 @@ class Partition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """As Slurm writes them, like ``n[1-8],m1``."""
     default: bool = False
     """Whether it is that of jobs that do not say."""
-    state: Literal["up", "down", "drain", "inactive"] = "up"
+    state: PartitionState = "up"
     max_time: Positive = inf
     default_time: Positive | None = None
     """The time limit of jobs that do not say; ``max_time`` if left out."""
