@@ -1,7 +1,8 @@
 """A campaign as one file, for an artifact evaluation: written so that it can be checked when it is unpacked.
 
 The archive holds the plan, the files that it names, the list of runs, every finished run with its manifest,
-and the table. Only logs stay outside: the manifests have their digests, and the plan says where to get them.
+the table, and a description for programs that collect research data. Only logs stay outside: the manifests
+have their digests, and the plan says where to get them.
 
 Those who unpack an archive need not trust those who packed it. Only the files of a campaign come out of it,
 to where a campaign has them, and no more of them than a campaign needs; nothing is executed, and the folder
@@ -22,6 +23,7 @@ import msgspec
 from msgspec import Struct
 
 from batsched_py.campaign import files
+from batsched_py.campaign.crate import CRATE_FILE, crate_of
 from batsched_py.campaign.plan import CAMPAIGN_FILE, PLAN_FILE, is_name
 from batsched_py.campaign.prepare import INPUTS
 from batsched_py.campaign.results import is_result
@@ -82,6 +84,9 @@ def export_campaign(campaign: Campaign, path: Path) -> int:
                 content = each.read_bytes()
                 digests[name] = hashlib.sha256(content).hexdigest()
                 _add(archive, name, content)
+            crate = crate_of(campaign, runs, digests, CONTENTS_FILE)
+            digests[CRATE_FILE] = hashlib.sha256(crate).hexdigest()
+            _add(archive, CRATE_FILE, crate)
             contents = Contents(campaign.wanted.name, digests)
             _add(archive, CONTENTS_FILE, msgspec.json.format(msgspec.json.encode(contents)))
     except OSError as error:
@@ -114,6 +119,7 @@ def import_campaign(path: Path, folder: Path, trust: bool = False) -> Campaign:
             target = work / "campaign"
             for name, digest in contents.sha256.items():
                 _extract(path, archive, name, digest, target)
+            (target / CRATE_FILE).unlink(missing_ok=True)  # it describes the archive, not what becomes of it
             campaign = Campaign.open(target)
             _check_inputs(path, campaign)
             _check_runs(path, campaign)
@@ -182,7 +188,7 @@ def _contents(path: Path, archive: zipfile.ZipFile) -> Contents:
 def _extract(path: Path, archive: zipfile.ZipFile, name: str, digest: str, target: Path) -> None:
     match name.split("/"):
         case [part]:
-            known = part in (PLAN_FILE, CAMPAIGN_FILE, TABLE_FILE)
+            known = part in (PLAN_FILE, CAMPAIGN_FILE, TABLE_FILE, CRATE_FILE)
         case [folder, part] if folder == INPUTS:
             known = is_name(part)
         case [folder, run, part] if folder == RUNS:

@@ -294,7 +294,7 @@ def test_a_file_that_does_not_unpack_piece_by_piece_is_refused(
 
 def test_too_many_files_are_refused(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("batsched_py.campaign.archive.MOST_FILES", 5)
-    with pytest.raises(InputError, match="holds 10 files; 5 are the most"):
+    with pytest.raises(InputError, match="holds 11 files; 5 are the most"):
         import_campaign(archive, tmp_path / "again")
 
 

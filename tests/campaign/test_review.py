@@ -253,6 +253,82 @@ def test_rejected_jobs_are_found(logs: Path) -> None:
     assert found["completeness"] == "5 planned runs failed or were not done"
 
 
+@pytest.mark.slow
+def test_one_user_who_makes_the_mean_is_found(logs: Path) -> None:
+    """All wide jobs are of one user: without this one, it is the other way round."""
+
+    def wide(jobs: dict[str, Any]) -> None:
+        jobs["size"][:] = 1
+        jobs["size"][5::95] = HOSTS
+        jobs["user"][:] = np.arange(len(jobs["user"])) % 20 + 1
+        jobs["user"][5::95] = 77
+        jobs["run"][5::95] = 60
+        jobs["requested"][:] = jobs["run"]
+
+    for seed, log in enumerate("ab"):
+        write(logs / f"{log}.swf", seed, load=0.75, change=wide)
+    schedulers = "[schedulers]\neasy = {}\nfiller = {}\nsjbf = {name = 'easy-sjbf'}\n"
+    found = fails(done(plan(logs, schedulers=schedulers)))["dominance"]
+    assert "without the jobs of user 77, filler is better than easy in mean_waiting_time" in found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "name", "found"),
+    [
+        (
+            {"head": HEAD.replace('parts = "1d"', 'measure = "1min:"')},
+            "window",
+            "when the machine still fills",
+        ),
+        (
+            {"head": HEAD.replace('parts = "1d"', 'measure = "2d:3d"')},
+            "window",
+            "of the time of a_recorded_fcfs",
+        ),
+        (
+            {"head": HEAD.replace("mean_waiting_time", 'makespan", "utilization')},
+            "metrics",
+            "makespan and utilization of users who do not react tell what was submitted",
+        ),
+        (
+            {"more": "[[exclude]]\nlog = 'b'\nscheduler = 'easy'\n"},
+            "completeness",
+            "b_recorded_fcfs has no easy under the same conditions",
+        ),
+        ({"more": "[platforms]\nlarge = {hosts = 4096}\n"}, "contention", "at most 0.0% of the jobs wait"),
+        (
+            {"logs": 'a = {file = "a.swf"}\nb = {file = "a.swf", changes = ["load factor=0.9"]}\n'},
+            "generality",
+            "a and b are one log under two names: 100% of their jobs are the same",
+        ),
+    ],
+)
+def test_what_else_a_reviewer_would_find(logs: Path, words: dict[str, str], name: str, found: str) -> None:
+    assert found in fails(done(plan(logs, **words)))[name]
+
+
+PICKY = """
+from batsched_py.schedulers.fcfs import Fcfs
+
+class Picky(Fcfs):
+    name = "picky"
+
+    def schedule(self, cluster):
+        for job in list(cluster.queue)[:1]:
+            if cluster.now - job.submission_time > 1500:
+                cluster.reject(job)
+        super().schedule(cluster)
+"""
+
+
+@pytest.mark.slow
+def test_a_policy_that_leaves_out_jobs_is_found(logs: Path) -> None:
+    (logs / "picky.py").write_text(PICKY)
+    found = fails(done(plan(logs, schedulers=SCHEDULERS + "picky = {name = 'picky.py:Picky'}\n")))
+    assert found["same jobs"].startswith("a_recorded_picky does ")
+
+
 # --- sound -----------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ found, with its number, and what to do about it. Nothing is simulated for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -63,6 +63,10 @@ class LogFacts(Struct, frozen=True):
     """What makes no sense in it."""
     changes: tuple[str, ...] = ()
     """What was done to it."""
+    users: Mapping[str, int] = {}
+    """The user of each job, by the job's number."""
+    kinds: Mapping[int, int] = {}
+    """How many jobs have the same user, size and request: changed logs have these in common."""
 
 
 class StudiedRun(Struct, frozen=True, kw_only=True):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from math import sqrt
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +21,8 @@ from batsched_py.analysis.runs.aggregate import (
     unit_of,
 )
 from batsched_py.analysis.runs.comparisons import Comparison, compare
-from batsched_py.campaign.review import Check, Looks, StudiedRun, Study
+from batsched_py.analysis.windows import Window
+from batsched_py.campaign.review import Check, LogFacts, Looks, StudiedRun, Study, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,31 +36,50 @@ LARGE: Final = 0.25
 #: With fewer units than this a test hardly ever shows anything.
 ENOUGH: Final = 5
 
+#: Figures beside a mean that may say the opposite, and how much that matters.
+_OTHERWISE: Final[tuple[tuple[str, float, Verdict], ...]] = (
+    ("by the median", 0.5, "fail"),
+    ("by the 95th percentile", 0.95, "warn"),
+)
+
+#: What the arrivals of a log decide, unless users react or the machine is saturated.
+OF_THE_LOAD: Final = frozenset({"makespan", "utilization", "throughput", "offered_load"})
+
+#: Two logs that have more of their jobs in common than this, by user, size and request, are one.
+SAME_JOBS: Final = 0.8
+
 #: What a mean of each metric goes over; of others, single jobs are not known.
 OF_JOBS: Final = ("mean_waiting_time", "mean_turnaround_time", "mean_bounded_slowdown", "mean_slowdown")
 
 
 def _values(run: StudiedRun, metric: str) -> pd.DataFrame:
-    """The value of each executed job, and its user where that is known."""
+    """The value of each executed job that is measured, and its user if the log has it (else -1)."""
+    import numpy as np
     import pandas as pd
 
     assert run.outcome is not None
     outcome = run.outcome()
-    jobs = outcome.executed
+    if run.windows:
+        ends = [window.end for window in run.windows.values()]
+        last = None if None in ends else max(end for end in ends if end is not None)
+        outcome = outcome.within(Window(min(window.begin for window in run.windows.values()), last))
     match metric:
         case "mean_waiting_time":
-            values = jobs["waiting_time"]
+            values = outcome.column("waiting_time")
         case "mean_turnaround_time":
-            values = jobs["turnaround_time"]
+            values = outcome.column("turnaround_time")
         case "mean_slowdown":
-            values = jobs["turnaround_time"] / jobs["execution_time"]
+            values = outcome.slowdown
         case _:
-            values = (jobs["turnaround_time"] / jobs["execution_time"].clip(lower=10.0)).clip(lower=1.0)
-    return pd.DataFrame({"value": values.to_numpy(), "job": jobs["job_id"].to_numpy()})
+            values = outcome.bounded_slowdown
+    jobs = outcome.executed["job_id"].astype(str)
+    known = {} if run.log is None else run.log.users
+    users = jobs.map(known).fillna(-1).to_numpy(np.int64)
+    return pd.DataFrame({"value": values, "job": jobs.to_numpy(), "user": users})
 
 
 def dominance(study: Study) -> Iterator[Check]:
-    """Whether few jobs make the means, and conclusions hold without them, and for the median job."""
+    """Whether few jobs make the means, and conclusions hold without them and for other figures."""
     metrics = [metric for metric in study.metrics if metric in OF_JOBS] or ["mean_waiting_time"]
     known = [run for run in study.runs if run.outcome is not None]
     if not known:
@@ -67,41 +88,61 @@ def dominance(study: Study) -> Iterator[Check]:
     for run in known:
         values = _values(run, metrics[0])["value"].sort_values(ascending=False)
         total = float(values.sum())
-        shares[run.name] = (
-            float(values.iloc[: max(1, int(TOP * len(values)))].sum()) / total if total > 0 else 0.0
-        )
+        shares[run.name] = float(values.iloc[: _top(len(values))].sum()) / total if total > 0 else 0.0
     name, share = max(shares.items(), key=lambda each: each[1])
     about = f"1% of the jobs carry up to {share:.0%} of {metrics[0]} ({name})"
     remedy = "show medians and p95 beside means, and the result without these jobs"
     fallen = list(_fallen(study, metrics)) if study.is_campaign else []
-    if fallen:
-        yield Check("dominance", "fail", f"{about}; {fallen[0]}", remedy)
-    else:
+    if not fallen:
         yield Check("dominance", "warn" if share > LARGE else "ok", about, remedy)
+    for verdict in dict.fromkeys(each[0] for each in fallen):
+        found = {how: text for its, how, text in reversed(fallen) if its == verdict}
+        texts = "; ".join(f"{how}, {text}" for how, text in reversed(found.items()))
+        yield Check("dominance", verdict, f"{about}; {texts}", remedy)
 
 
-def _fallen(study: Study, metrics: Sequence[str]) -> Iterator[str]:
-    """The differences that are shown and turn round without the top jobs of both."""
+def _top(count: int) -> int:
+    """How many jobs are the highest percent."""
+    return max(1, int(TOP * count))
+
+
+def _fallen(study: Study, metrics: Sequence[str]) -> Iterator[tuple[Verdict, str, str]]:
+    """The differences that are shown and turn round: how much it matters, how, and what is then said."""
     by_place = {tuple(sorted(place_without(run_of(run), "seed"))): run for run in study.runs if run.outcome}
+    axis = (Baseline.parse(study.baseline) or Baseline("")).axis
     for each in _conclusions(study):
         if each.metric not in metrics:
             continue
-        axis = (Baseline.parse(study.baseline) or Baseline("")).axis
-        pair = [
+        better, worse = (
             next((run for run in by_place.values() if _is_at(run, each.where | {axis: name})), None)
             for name in (each.better, each.worse)
-        ]
-        if pair[0] is None or pair[1] is None:
+        )
+        if better is None or worse is None:
             continue
-        better, worse = (_values(run, each.metric) for run in pair if run is not None)
-        top = set(better.nlargest(max(1, int(TOP * len(better))), "value")["job"])
-        top |= set(worse.nlargest(max(1, int(TOP * len(worse))), "value")["job"])
-        means = [float(table.loc[~table["job"].isin(top), "value"].mean()) for table in (better, worse)]
-        if means[0] > means[1]:
-            yield (
-                f"without these, {each.worse} is better than {each.better} in {each.metric}, and not the "
-                "other way round"
-            )
+        for verdict, how in _turned(_values(better, each.metric), _values(worse, each.metric)):
+            where = ", ".join(each.where.values())
+            text = f"{each.worse} is better than {each.better} in {each.metric}, and not the other way round"
+            yield verdict, how, f"{text} ({where})"
+
+
+def _turned(better: pd.DataFrame, worse: pd.DataFrame) -> Iterator[tuple[Verdict, str]]:
+    """How the better mean of two runs is not the better one; that a tail is worse is worth a word only."""
+    import pandas as pd
+
+    top = {job for table in (better, worse) for job in table.nlargest(_top(len(table)), "value")["job"]}
+    rest = [table.loc[~table["job"].isin(top), "value"].mean() for table in (better, worse)]
+    if rest[0] > rest[1]:
+        yield "fail", "without these"
+    sums = pd.concat([better, worse]).groupby("user")["value"].sum().drop(-1, errors="ignore")
+    if len(sums) > 1:
+        user = int(sums.idxmax())
+        others = [table.loc[table["user"] != user, "value"].mean() for table in (better, worse)]
+        if others[0] > others[1]:
+            yield "fail", f"without the jobs of user {user}"
+    for name, share, verdict in _OTHERWISE:
+        found = [table["value"].quantile(share) for table in (better, worse)]
+        if found[0] > found[1]:
+            yield verdict, name
 
 
 def run_of(run: StudiedRun) -> MeasuredRun:
@@ -197,16 +238,60 @@ def baselines(study: Study) -> Iterator[Check]:
             yield Check("baselines", "warn", text, "add scheduler easy-sjbf")
         else:
             yield Check("baselines", "ok", f"EASY and EASY by run time are among {len(names)} policies")
-    logs = {run.axes.get("log") for run in study.runs}
+    yield from _generality({run.axes.get("log", ""): run.log for run in study.runs})
+
+
+def _generality(logs: Mapping[str, LogFacts | None]) -> Iterator[Check]:
+    """Whether there are several logs, and they are not one under several names."""
+    remedy = "add logs of other machines, or say that it is about this one"
     if len(logs) == 1:
-        remedy = "add logs of other machines, or say that it is about this one"
         yield Check("generality", "fail", "one log is no generalisation", remedy)
-    else:
-        yield Check("generality", "ok", f"{len(logs)} logs")
+        return
+    for (one, its), (other, others) in combinations(logs.items(), 2):
+        if its is None or others is None or its.model or others.model:
+            continue
+        both = sum(min(count, others.kinds.get(kind, 0)) for kind, count in its.kinds.items())
+        share = both / max(1, min(sum(its.kinds.values()), sum(others.kinds.values())))
+        if share > SAME_JOBS:
+            text = f"{one} and {other} are one log under two names: {share:.0%} of their jobs are the same"
+            yield Check("generality", "fail", text, remedy)
+            return
+    yield Check("generality", "ok", f"{len(logs)} logs")
 
 
 def _is_sjf_easy(run: StudiedRun) -> bool:
     return run.scheduler == "easy-sjbf" or (run.scheduler.startswith("easy") and "sjf" in run.order)
 
 
-CHECKS: Final[tuple[Looks, ...]] = (dominance, statistics, baselines)
+def metrics(study: Study) -> Iterator[Check]:
+    """Whether what is measured depends on who decides."""
+    if not study.is_campaign or not study.metrics or any(run.users for run in study.runs):
+        return
+    given = [metric for metric in study.metrics if metric in OF_THE_LOAD]
+    if len(given) == len(study.metrics):
+        text = f"{' and '.join(given)} of users who do not react tell what was submitted, not who decided"
+        yield Check("metrics", "fail", text, "measure waits or slowdowns, too")
+    else:
+        yield Check("metrics", "ok", f"{len(study.metrics) - len(given)} metrics that depend on the policy")
+
+
+def robustness(study: Study) -> Iterator[Check]:
+    """Whether what is concluded in one place, such as one rule for sessions, is the opposite in another."""
+    seen: dict[tuple[str, frozenset[str]], list[Comparison]] = {}
+    for each in _conclusions(study) if study.is_campaign else []:
+        seen.setdefault((each.metric, frozenset((each.better, each.worse))), []).append(each)
+    users = {run.axes.get("users", ""): run.users for run in study.runs}
+    for (metric, _), found in seen.items():
+        first = found[0]
+        other = next((each for each in found if each.better != first.better), None)
+        if other is None:
+            continue
+        axes = [axis for axis, name in first.where.items() if other.where.get(axis) != name]
+        is_rule = axes == ["users"] and users[first.where["users"]] == users[other.where["users"]]
+        here, there = (", ".join(each.where.values()) for each in (first, other))
+        text = f"{first.better} is better than {first.worse} in {metric} with {here}, and worse with {there}"
+        remedy = "say for which it holds; a conclusion that depends on a rule of the study is none"
+        yield Check("robustness", "fail" if is_rule else "warn", text, remedy)
+
+
+CHECKS: Final[tuple[Looks, ...]] = (dominance, statistics, baselines, metrics, robustness)

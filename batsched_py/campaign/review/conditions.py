@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from batsched_py.analysis.runs.aggregate import Baseline
+from batsched_py.analysis.runs.comparisons import DECIDING
 from batsched_py.analysis.windows import Window
 from batsched_py.campaign.review import Check, LogFacts, Looks, StudiedRun, Study, Verdict
 
@@ -16,6 +18,18 @@ MANY: Final = 0.05
 
 #: A mean that changes by more than this without both ends of a run depends on them.
 MUCH: Final = 0.10
+
+#: A lead-in must last as long as this share of the jobs, from submission to end.
+LATE: Final = 0.95
+
+#: Less of a run than this is a piece that somebody has chosen.
+PIECE: Final = 0.10
+
+#: Where fewer jobs than this wait in every run, policies have nothing to decide.
+FEW_WAIT: Final = 0.05
+
+#: Two runs that differ by a larger share of their jobs are about other jobs.
+FEW: Final = 0.001
 
 #: Metrics that are about the last jobs of a run where users react.
 OF_THE_TAIL: Final = frozenset({"makespan", "utilization", "throughput", "mean_queue_length"})
@@ -51,6 +65,7 @@ def window(study: Study) -> Iterator[Check]:
     from_empty = [
         run for run in study.runs if not run.windows or min(map(_begin, run.windows.values())) == 0.0
     ]
+    yield from _too_short(study.runs)
     if not from_empty:
         yield Check("window", "ok", f"{_counted(study.runs)} measured after a lead-in")
         return
@@ -65,6 +80,29 @@ def window(study: Study) -> Iterator[Check]:
         yield Check("window", "fail" if size > MUCH else "ok", text, remedy)
     elif study.is_campaign and not study.has_run:
         yield Check("window", "warn", f"{len(from_empty)} runs are measured from an empty machine on", remedy)
+
+
+def _too_short(runs: Sequence[StudiedRun]) -> Iterator[Check]:
+    """Whether a lead-in is over before the machine is in use, or a window is a small piece of the run."""
+    for run in runs:
+        if not run.windows or run.outcome is None:
+            continue
+        jobs = run.outcome().executed
+        begin = min(map(_begin, run.windows.values()))
+        there = float(jobs["turnaround_time"].quantile(LATE)) if len(jobs) else 0.0
+        if 0 < begin < there:
+            text = (
+                f"{run.name} is measured from {begin / 3600:.3g} h after its begin on, when the machine "
+                f"still fills: {1 - LATE:.0%} of the jobs are there for more than {there / 3600:.3g} h"
+            )
+            yield Check("window", "fail", text, "a longer lead-in")
+            return
+        span = float(jobs["submission_time"].max() - jobs["submission_time"].min()) if len(jobs) else 0.0
+        measured = sum((span if each.end is None else each.end) - each.begin for each in run.windows.values())
+        if measured < PIECE * span:
+            text = f"{measured / span:.0%} of the time of {run.name} is measured: the rest may say otherwise"
+            yield Check("window", "fail", text, "measure windows all over the run (`parts`)")
+            return
 
 
 def _begin(window: Window) -> float:
@@ -86,6 +124,23 @@ def _change(run: StudiedRun) -> float | None:
     share = (submitted - submitted.min()) / (submitted.max() - submitted.min())
     whole, middle = jobs["waiting_time"].mean(), jobs.loc[share.between(0.1, 0.9), "waiting_time"].mean()
     return None if not whole > 0 or middle != middle else float(middle / whole - 1)
+
+
+def contention(study: Study) -> Iterator[Check]:
+    """Whether jobs wait at all: if not, policies have nothing to decide."""
+    shares = {
+        run.name: float((run.outcome().column("waiting_time") > 1.0).mean())
+        for run in study.runs
+        if run.outcome is not None and len(run.outcome().executed)
+    }
+    if not shares or not study.is_campaign:
+        return
+    name, most = max(shares.items(), key=lambda each: each[1])
+    if most < FEW_WAIT:
+        text = f"at most {most:.1%} of the jobs wait ({name}), so policies have nothing to decide"
+        yield Check("contention", "fail", text, "more load, or a smaller machine; no conclusion on policies")
+    else:
+        yield Check("contention", "ok", f"up to {most:.0%} of the jobs wait ({name})")
 
 
 def estimates(study: Study) -> Iterator[Check]:
@@ -114,13 +169,28 @@ def log(study: Study) -> Iterator[Check]:
     logs = {run.axes.get("log", run.name): run.log for run in study.runs if run.log is not None}
     for name, facts in logs.items():
         yield from _of_log(name, facts)
-    for run in study.runs:
-        lost = [each.metrics.get("nb_jobs_rejected") or 0 for each in run.measured]
-        jobs = sum(each.metrics.get("nb_jobs") or 0 for each in run.measured)
-        if jobs and sum(lost) > 0.01 * jobs:
-            text = f"{sum(lost) / jobs:.0%} of the jobs of {run.name} are rejected, and in no mean"
-            yield Check("log", "fail", text, "leave them out of the log (change `sizes`), and say so")
-            break
+    yield from _lost(study.runs)
+
+
+#: What may happen to jobs so that they are in no mean, or in it with less than their work.
+_LOST: Final = (
+    ("nb_jobs_rejected", 0.01, "rejected, and in no mean", "leave them out of the log (change `sizes`)"),
+    ("nb_jobs_killed", 0.05, "killed, and count as shorter than they are", "walltime = 'estimate'"),
+)
+
+
+def _lost(runs: Sequence[StudiedRun]) -> Iterator[Check]:
+    """Whether some run leaves out jobs, or cuts them off."""
+    for metric, most, what, remedy in _LOST:
+        shares = {}
+        for run in runs:
+            jobs = sum(each.metrics.get("nb_jobs") or 0 for each in run.measured)
+            lost = sum(each.metrics.get(metric) or 0 for each in run.measured)
+            shares[run.name] = lost / jobs if jobs else 0.0
+        name, share = max(shares.items(), key=lambda each: each[1], default=("", 0.0))
+        if share > most:
+            text = f"{share:.0%} of the jobs of {name} are {what}"
+            yield Check("log", "fail", text, f"{remedy}, and say so")
 
 
 def _of_log(name: str, facts: LogFacts) -> Iterator[Check]:
@@ -146,6 +216,7 @@ def control(study: Study) -> Iterator[Check]:
     """Whether there is something to compare users on another machine with."""
     reacting = [run for run in study.runs if run.users]
     if not reacting:
+        yield from _ignored(study.runs)
         return
     changed = [run for run in reacting if _is_other_machine(run)]
     if changed and len(changed) == len(reacting):
@@ -166,6 +237,18 @@ def control(study: Study) -> Iterator[Check]:
     if tail and whole:
         text = f"{' and '.join(tail)} of whole runs with users tell of the last users to be ready"
         yield Check("control", "fail", text, "measure windows, or metrics of jobs")
+
+
+def _ignored(runs: Sequence[StudiedRun]) -> Iterator[Check]:
+    """Whether users submit to another machine as they did to that of the log."""
+    other = [run for run in runs if _is_other_machine(run)]
+    if other:
+        size = other[0].log.machine if other[0].log else None
+        text = (
+            f"{other[0].name} has {other[0].hosts} hosts and not the {size} of the log, and its users submit "
+            "as if nothing had changed"
+        )
+        yield Check("control", "warn", text, "simulate users who react, too (users = think-time)")
 
 
 def _is_other_machine(run: StudiedRun) -> bool:
@@ -203,13 +286,49 @@ def completeness(study: Study) -> Iterator[Check]:
     if study.nb_missing:
         text = f"{study.nb_missing} planned runs failed or were not done"
         yield Check("completeness", "fail", text, "run the campaign again, or exclude them and say why")
+    elif alone := _without_partner(study):
+        text = f"{alone} has no {study.baseline} under the same conditions to be compared with"
+        yield Check("completeness", "fail", text, "exclude no runs of the baseline")
     elif study.is_campaign and study.has_run:
         yield Check("completeness", "ok", f"all {len(study.runs)} runs of the plan are done")
+    yield from _other_jobs(study)
+
+
+def _without_partner(study: Study) -> str:
+    """A run for which the plan has no run of the baseline in the same place."""
+    baseline = Baseline.parse(study.baseline)
+    if baseline is None:
+        return ""
+    apart = (baseline.axis, "seed", "part")
+
+    def place(run: StudiedRun) -> frozenset[tuple[str, str]]:
+        return frozenset((axis, name) for axis, name in run.axes.items() if axis not in apart)
+
+    known = {place(run) for run in study.runs if run.axes.get(baseline.axis) == baseline.name}
+    return next((run.name for run in study.runs if place(run) not in known), "")
+
+
+def _other_jobs(study: Study) -> Iterator[Check]:
+    """Whether policies are compared that did not do the same jobs."""
+    done: dict[tuple[tuple[str, str], ...], dict[str, int]] = {}
+    for run in study.runs:
+        if run.outcome is not None and not run.users and study.is_campaign:
+            place = tuple(item for item in run.axes.items() if item[0] not in (*DECIDING, "seed"))
+            done.setdefault(place, {})[run.name] = len(run.outcome().executed)
+    for counts in done.values():
+        (least, fewer), (most, all_of_them) = (
+            f(counts.items(), key=lambda each: each[1]) for f in (min, max)
+        )
+        if fewer < all_of_them * (1 - FEW):
+            text = f"{least} does {fewer:,} jobs and {most} {all_of_them:,}: their means are of other jobs"
+            yield Check("same jobs", "fail", text, "compare over the jobs that all do")
+            return
 
 
 CHECKS: Final[tuple[Looks, ...]] = (
     steady_state,
     window,
+    contention,
     estimates,
     log,
     control,

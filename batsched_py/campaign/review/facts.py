@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from batsched_py.campaign.files import digest_of_file
 from batsched_py.campaign.plan_file import Plan
 from batsched_py.campaign.review import LogFacts, StudiedRun, Study
 from batsched_py.campaign.run import MANIFEST_FILE, Manifest, RunResult
-from batsched_py.campaign.store import Campaign
+from batsched_py.campaign.store import Campaign, is_population
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 
@@ -40,8 +43,6 @@ def of_campaign(campaign: Campaign) -> Study:
 
 
 def _finished(run: RunResult, reads_logs: bool) -> StudiedRun:
-    from batsched_py.analysis.outcome import Outcome
-
     experiment = run.manifest.experiment
     files = experiment.scenario.workloads.files
     known = reads_logs and run.manifest.still_has(files)
@@ -50,12 +51,23 @@ def _finished(run: RunResult, reads_logs: bool) -> StudiedRun:
         axes=run.axes,
         experiment=experiment,
         hosts=_hosts(experiment, run.schedule_file),
-        log=_facts(files) if known else None,
+        log=_facts(files, is_population(experiment)) if known else None,
         windows=run.measurement.windows,
         measured=run.windows,
         steadiness=run.measurement.steadiness,
-        outcome=partial(Outcome.read, run.jobs_file),
+        outcome=cache(partial(_slim, run.jobs_file)),
     )
+
+
+def _slim(jobs_file: Path) -> Outcome:
+    """What came of a run, with as much of each job as checks look at: those of many runs are kept."""
+    from batsched_py.analysis.outcome import Outcome
+
+    read = Outcome.read(jobs_file)
+    columns = ["job_id", "final_state", "submission_time", "starting_time", "execution_time", "finish_time"]
+    schedule = read.schedule[[*columns, "waiting_time", "turnaround_time"]]
+    schedule = schedule.astype({"final_state": "category"})
+    return Outcome(schedule, read.machine_size, read.recorded)
 
 
 def _hosts(experiment: Experiment, schedule_file: Path) -> int | None:
@@ -131,11 +143,12 @@ def of_file(jobs_file: Path) -> Study:
     return of_run(jobs_file.name, outcome, experiment, hosts=outcome.nb_hosts)
 
 
-def _facts(files: Sequence[str]) -> LogFacts | None:
-    """What is known of a log, if it is one."""
+def _facts(files: Sequence[str], is_population: bool = False) -> LogFacts | None:
+    """What is known of a log, if it is one; those of a population are other jobs, under the same numbers."""
     if len(files) != 1 or not files[0].lower().endswith((".swf", ".swf.gz")):
         return None
-    return _read_facts(files[0], digest_of_file(files[0]))
+    facts = _read_facts(files[0], digest_of_file(files[0]))
+    return replace(facts, users={}) if is_population else facts
 
 
 @lru_cache(maxsize=64)
@@ -170,4 +183,14 @@ def facts_of(log: SwfLog) -> LogFacts:
         model="" if model is None else model[1],
         doubts=tuple(doubts(figures)),
         changes=tuple(filter(None, header.get("Change", "").split("\n"))),
+        users=dict(zip(map(str, log.job_number.tolist()), log.user.tolist(), strict=True)),
+        kinds=_kinds(log),
     )
+
+
+def _kinds(log: SwfLog) -> dict[int, int]:
+    """How many jobs have the same user, size and requested time, or run time if they requested none."""
+    requested = [
+        asked if asked > 0 else ran for asked, ran in zip(log.requested_time, log.run_time, strict=True)
+    ]
+    return Counter(map(hash, zip(log.user.tolist(), log.processors.tolist(), requested, strict=True)))
