@@ -6,12 +6,11 @@ It is what :mod:`batsched_py.analysis.steadiness` and the outcome's ``busy`` tel
 from __future__ import annotations
 
 import csv
-from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from heapq import nlargest
+from heapq import heappush, heapreplace
 from itertools import accumulate, groupby
-from math import ceil
+from math import ceil, inf
 from typing import Final, NamedTuple, TextIO
 
 from batsched_py.analysis.steadiness import LOOKS, Steadiness
@@ -68,24 +67,28 @@ def _executed(jobs: TextIO) -> Iterator[Ran]:
         yield Ran(float(submitted), float(begun), float(ended), held)
 
 
-def busy(open_jobs: Callable[[], TextIO], nb_hosts: int) -> tuple[float, float] | None:
+def busy(open_jobs: Callable[[], TextIO], nb_jobs: int, nb_hosts: int) -> tuple[float, float] | None:
     """Utilization until most jobs are submitted, and how long that takes, if users react.
 
-    The file is read twice, so that little of it is in memory.
+    The file is read twice and only the latest submissions are kept, so that little of it is in memory.
     """
-    submissions, reacts = array("d"), False
+    latest: list[float] = []  # a heap
+    nb_latest = nb_jobs - ceil(nb_jobs * MOST_PERCENT / 100) + 1
+    begin, reacts = inf, False
     with open_jobs() as jobs:
         for submitted, *_, metadata in _rows(jobs):
-            submissions.append(float(submitted))
+            time = float(submitted)
+            begin = min(begin, time)
+            if len(latest) < nb_latest:
+                heappush(latest, time)
+            elif time > latest[0]:
+                heapreplace(latest, time)
             reacts = reacts or any(
                 word.startswith("session=") and word != "session=" for word in metadata.split(" ")
             )
-    if not reacts:
+    if not reacts or latest[0] <= begin:
         return None
-    most = ceil(len(submissions) * MOST_PERCENT / 100)
-    begin, end = min(submissions), nlargest(len(submissions) - most + 1, submissions)[-1]
-    if end <= begin:
-        return None
+    end = latest[0]
     with open_jobs() as jobs:
         inside = (
             max(min(ended, end) - max(begun, begin), 0.0) * held for _, begun, ended, held in _executed(jobs)

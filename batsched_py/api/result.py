@@ -273,7 +273,7 @@ class Result:
     def _busy(self) -> tuple[float, float] | None:
         """Utilization until 90 % of the jobs are submitted, and how long that takes, if users react."""
         if not self._has_resizes:
-            return lazy.small_runs.busy(self._open_jobs, self.overview.hosts)
+            return lazy.small_runs.busy(self._open_jobs, self.overview.jobs, self.overview.hosts)
         busy = self._whole.busy
         if busy is self._whole:
             return None

@@ -60,7 +60,7 @@ def write_log(path: Path, nb_jobs: int) -> None:
     ("options", "bound"),
     [
         pytest.param([], 40, id="no users"),
-        pytest.param(["--users", "think-time"], 70, id="think-time users", marks=pytest.mark.slow),
+        pytest.param(["--users", "think-time"], 60, id="think-time users", marks=pytest.mark.slow),
     ],
 )
 def test_a_longer_log_takes_a_few_bytes_a_job(tmp_path: Path, options: list[str], bound: int) -> None:
