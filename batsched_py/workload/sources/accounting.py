@@ -365,6 +365,7 @@ class _Union:
             raise Disagreement("after")
         self.header = piece.header
         self.has_numbers = "job_number" in piece.columns
+        self._check("job_number", "known" if self.has_numbers else "unknown")
         for column, kind in piece.kinds.items():
             self._check(column, kind)
         count = len(piece.columns["submit"])

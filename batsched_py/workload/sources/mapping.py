@@ -138,8 +138,8 @@ def numbers(column: pd.Series, mapped: Mapped) -> Floats:
     """
     import pandas as pd
 
-    if pd.api.types.is_timedelta64_dtype(column):
-        return (column / pd.Timedelta(seconds=1)).to_numpy(dtype=np.float64)
+    if column.dtype.kind == "m":
+        return (pd.TimedeltaIndex(column) / pd.Timedelta(seconds=1)).to_numpy(dtype=np.float64)
     if pd.api.types.is_datetime64_any_dtype(column):
         return np.full(len(column), np.nan)
     try:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol, TextIO
 
 import msgspec
 import numpy as np
@@ -21,8 +21,17 @@ from batsched_py.workload.lines import read_parquet
 from batsched_py.workload.presets import PRESETS, Preset, preset_for
 from batsched_py.workload.sources import SOURCES, Source, open_text
 from batsched_py.workload.sources import mapping as mapping_of
-from batsched_py.workload.sources.accounting import NAMED, Account, Piece, in_zone, numbered, unix_times
-from batsched_py.workload.sources.mapping import MOMENTS, Mapped, full_mapping, read_mapping
+from batsched_py.workload.sources.accounting import NAMED, Account, Disagreement, Piece, numbered
+from batsched_py.workload.sources.mapping import DURATIONS, MOMENTS, Mapped, full_mapping, read_mapping
+from batsched_py.workload.sources.moments import (
+    DATES,
+    LATEST,
+    SURELY_UNIX,
+    AmbiguousDates,
+    Moments,
+    check_origins,
+    without_zeros,
+)
 from batsched_py.workload.swf.conventions import CANCELLED
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
 from batsched_py.workload.swf.reader import settled
@@ -37,29 +46,11 @@ _HEADER: Final = b"batsched-py header"
 #: How many rows are read at a time.
 PIECE: Final = 50_000
 
-#: What a column of dates is called among those of other kinds.
-DATES: Final = "dates"
-
-#: No date has more characters; it takes minutes to find out what a million of them mean.
-_LONGEST_DATE: Final = 100
-
-#: Dates that begin with the day or with the month.
-_NUMBERED_DATE: Final = r"^(\d{1,2})[/.-](\d{1,2})[/.-]\d{2}"
-
-#: Dates that say in which zone they are.
-_ZONED_DATE: Final = r":\d\d(?:[.,]\d+)?\s*(?:Z|UTC|GMT|[+-]\d\d:?(?:\d\d)?)$"
-
-#: No moment is later, in seconds since 1970; later ones are in another unit.
-_LATEST: Final = 1e11
-
 #: What stands for a number that is not known; an empty field does, too.
 _UNKNOWN: Final = frozenset({"nan", "na", "n/a", "null", "none", "-", ""})
 
 #: What Slurm writes for a time without a limit.
 _UNLIMITED: Final = (2.0**32 - 1, 2.0**32 - 2)
-
-#: A log that begins so late counts its seconds from 1970: no log is 15 years long.
-_SURELY_UNIX: Final = 15 * 365 * 86400.0
 
 
 @dataclass(frozen=True)
@@ -96,7 +87,7 @@ class Table(Source):
         read = self._reading(table, account)
         columns, submit = read.columns, read.columns["submit"]
         first = float(np.floor(submit.min())) if len(submit) else 0.0
-        if read.kinds.get("submit") == DATES or (first >= _SURELY_UNIX and "UnixStartTime" not in header):
+        if read.kinds.get("submit") == DATES or (first >= SURELY_UNIX and "UnixStartTime" not in header):
             columns["submit"] = np.round(submit - first, 6)
             header = {"UnixStartTime": f"{first:.0f}", "TimeZoneString": read.zone} | dict(header)
         return account.log(columns, dict(header) | read.names, more=read.more, mapping=read.shown())
@@ -128,9 +119,12 @@ class Table(Source):
     def pieces(self, path: Path, account: Account) -> Iterator[Piece]:
         """The records of a file, some at a time."""
         for table, header in self._load(path, PIECE):
-            read = self._reading(table, account)
+            try:
+                read = self._reading(table, account)
+            except AmbiguousDates:  # other pieces may tell the order of days and months
+                raise Disagreement("dates") from None
             waits = "id" in table and ("after" in table or "array" in table)
-            yield Piece(read.columns, header, read.names, read.kinds, waits)
+            yield Piece(read.columns, header, read.names, read.kinds | read.orders, waits)
 
     def machine_header(self, header: Mapping[str, str], machine: Callable[[], int]) -> Mapping[str, str]:
         """The comments of the file."""
@@ -150,8 +144,7 @@ class Table(Source):
                 skipped += 1
                 place = file.tell()
             file.seek(place)
-            names = next(csv.reader([file.readline()], skipinitialspace=True), [])
-            _check_distinct(names, path)
+            _check_named(file, path)
             file.seek(place)
             options: Any = {"skipinitialspace": True, "keep_default_na": False, "na_values": [""]}
             first = skipped + 2
@@ -294,6 +287,8 @@ class _Reading:
     """What names stand for numbers, under their keys in a header."""
     kinds: dict[str, str]
     """Whether moments are dates or numbers."""
+    orders: dict[str, str]
+    """Whether dates begin with the day or with the month, where that matters."""
     more: _Columns
     """The other columns."""
 
@@ -308,58 +303,102 @@ class _Reading:
         self.zone = zone
         self._table, self._account = table, account
         self._mapping = {each.ours: each for each in mapping}
-        if "job_number" in self._mapping and np.isnan(self._number("job_number")).any():
+        if "job_number" in self._mapping and not _are_numbers_of_jobs(self._number("job_number")):
             self._table = table = table.rename(columns={self._mapping.pop("job_number").theirs: "id"})
         _check_columns(self._mapping.keys(), account.path)
-        times = {name: self._moments(name) for name in MOMENTS if name in self._mapping}
-        numbers = {
+        moments = {
+            name: Moments(name, self._column(name), self._mapping[name], zone, account.path)
+            for name in MOMENTS
+            if name in self._mapping
+        }
+        check_origins(moments, account.path)
+        times = without_zeros(moments)
+        self._tell_short_durations()
+        numbers = self._numbers(times, words)
+        self._good = np.ones(len(table), dtype=bool)
+        self._reject_unusable(times, numbers)
+        self.columns = numbers | {"submit": times["submit"]}
+        if "start" in times:
+            self._take_waits(times)
+        self.names = {}
+        for name in filter(self._mapping.get, NAMED):
+            self.columns[name], lines = _codes(self._column(name))
+            self.names |= {NAMED[name]: lines} if lines else {}
+        self.kinds = {
+            name: DATES if moments[name].is_dated else "numbers"
+            for name, seconds in times.items()
+            if np.isfinite(seconds).any()
+        }
+        self.orders = {f"order of {name}": each.order for name, each in moments.items() if each.order}
+        taken = {each.theirs for each in self._mapping.values()}
+        more = {name: table[name].to_numpy() for name in table if name not in (*taken, "line")}
+        self.columns, self.more = ({name: of[name][self._good] for name in of} for of in (self.columns, more))
+
+    def _numbers(self, times: Mapping[str, NDArray[np.float64]], words: Mapping[str, int]) -> _Columns:
+        """What columns say in numbers, and the run time."""
+        found: _Columns = {
             name: self._number(name) if name == "run_time" else self._if_known(name)
             for name in self._mapping
             if name not in (*NAMED, *MOMENTS, "status")
         }
         if "status" in self._mapping:
-            numbers["status"] = self._states(words)
-        run_time = (
-            numbers["run_time"] if "run_time" in numbers else np.round(times["end"] - times["start"], 6)
-        )
-        never_started = np.zeros(len(table), dtype=bool)
-        if "status" in numbers:
-            never_started = (numbers["status"] == CANCELLED) & ~(run_time >= 0)
-            unknown = np.full(len(table), -1.0)
+            found["status"] = self._states(words)
+        lasted = np.round(times["end"] - times["start"], 6) if {"start", "end"} <= times.keys() else None
+        if "run_time" not in found:
+            found["run_time"] = lasted
+        elif lasted is not None:
+            self._tell_contradictions("run_time", found["run_time"], "end - start", lasted)
+        self._never_started = np.zeros(len(self._table), dtype=bool)
+        if "status" in found:
+            self._never_started = (found["status"] == CANCELLED) & ~(found["run_time"] >= 0)
+            unknown = np.full(len(self._table), -1.0)
             sizes = {"allocated_processors": unknown, "requested_processors": unknown}
-            numbers |= settled({**sizes, **numbers, "run_time": run_time}, never_started)
-            run_time = numbers["run_time"]
-        self._good = np.ones(len(table), dtype=bool)
-        for name, column in {"submit": times["submit"], "run_time": run_time, **numbers}.items():
+            found |= settled({**sizes, **found}, self._never_started)
+        return found
+
+    def _reject_unusable(self, times: Mapping[str, NDArray[np.float64]], numbers: _Columns) -> None:
+        """Leave out rows that are no jobs."""
+        for name, column in {"submit": times["submit"], **numbers}.items():
             self._reject(~np.isfinite(column), f"{name} is no number or time")
         for name, column in times.items():
             unit = f"{name}:{self._mapping[name].theirs}/ms"
             self._reject(
-                column > _LATEST, f"{name} is in a year beyond 5000, unless it has another unit: {unit}"
+                column > LATEST, f"{name} is in a year beyond 5000, unless it has another unit: {unit}"
             )
         if "job_number" in numbers:
-            self._reject(account.came_before(numbers["job_number"]), "job_number came before")
+            self._reject(self._account.came_before(numbers["job_number"]), "job_number came before")
         self._reject(times["submit"] < 0, "submit is negative")
-        self._reject(run_time < 0, "run_time is unknown or negative")
-        columns: _Columns = numbers | {"submit": times["submit"], "run_time": run_time}
-        if "start" in times and "wait" not in columns:
-            begun = np.where(never_started, times.get("end", np.nan), times["start"])
-            wait = np.nan_to_num(np.round(begun - times["submit"], 6), nan=-1.0)
-            early = (begun < times["submit"]) & self._good
-            account.tell_odd("wait unknown, for a start before the submission", early)
-            columns["wait"] = np.where(early, -1.0, wait)
-        self.names = {}
-        for name in filter(self._mapping.get, NAMED):
-            columns[name], lines = _codes(self._column(name))
-            self.names |= {NAMED[name]: lines} if lines else {}
-        self.kinds = {
-            name: DATES if self._is_dated(name) else "numbers"
-            for name, moments in times.items()
-            if np.isfinite(moments).any()
-        }
-        taken = {each.theirs for each in self._mapping.values()}
-        more = {name: table[name].to_numpy() for name in table if name not in (*taken, "line")}
-        self.columns, self.more = ({name: of[name][self._good] for name in of} for of in (columns, more))
+        self._reject(numbers["run_time"] < 0, "run_time is unknown or negative")
+
+    def _take_waits(self, times: Mapping[str, NDArray[np.float64]]) -> None:
+        """Waits, which end when a job starts or was cancelled."""
+        begun = np.where(self._never_started, times.get("end", np.nan), times["start"])
+        wait = np.nan_to_num(np.round(begun - times["submit"], 6), nan=-1.0)
+        early = (begun < times["submit"]) & self._good
+        wait[early] = -1.0
+        if "wait" in self.columns:
+            self._tell_contradictions("wait", self.columns["wait"], "start - submit", wait)
+        else:
+            self._account.tell_odd("wait unknown, for a start before the submission", early)
+            self.columns["wait"] = wait
+
+    def _tell_contradictions(
+        self, name: str, said: NDArray[np.float64], other: str, found: NDArray[np.float64]
+    ) -> None:
+        """Say of how many jobs two columns tell something else, beyond a minute and a hundredth."""
+        differ = (said >= 0) & (found >= 0) & (np.abs(said - found) > np.maximum(60.0, 0.01 * found))
+        self._account.tell_odd(f"{name} taken from its column, which is not {other}", differ)
+
+    def _tell_short_durations(self) -> None:
+        """Say how durations of two numbers are read."""
+        import pandas as pd
+
+        for name in set(DURATIONS) & self._mapping.keys():
+            column = self._column(name)
+            if not pd.api.types.is_numeric_dtype(column) and column.dtype.kind not in "mM":
+                texts = column.astype(object).where(~column.isna(), "").astype(str).str.strip()
+                if (short := texts[texts.str.fullmatch(r"\d+:\d\d")]).any():
+                    self._account.tell(f"{name}: durations like {short.iloc[0]} are minutes and seconds")
 
     def shown(self) -> dict[str, str]:
         """For each column of the log, what of the table it is."""
@@ -389,62 +428,6 @@ class _Reading:
             values = np.ceil(values)
         return values
 
-    def _is_dated(self, name: str) -> bool:
-        import pandas as pd
-
-        column = self._column(name)
-        if pd.api.types.is_datetime64_any_dtype(column) or isinstance(column.dtype, pd.PeriodDtype):
-            return True
-        return not pd.api.types.is_numeric_dtype(column) and bool(np.isnan(self._number(name)).all())
-
-    def _moments(self, name: str) -> NDArray[np.float64]:
-        """Seconds: numbers as they are, dates as Unix time."""
-        import pandas as pd
-
-        column = self._column(name)
-        if not self._is_dated(name):
-            numbers = self._number(name)
-            if not self._mapping[name].unit and mapping_of.are_dates(numbers):
-                raise InputError(
-                    f"{self._account.path}: {name}: numbers like {np.nanmin(numbers):.0f} look like dates; "
-                    f"write them as YYYY-MM-DD, or say columns={name}:{column.name}/s if they are seconds"
-                )
-            return numbers
-        if isinstance(column.dtype, pd.PeriodDtype):
-            column = column.dt.to_timestamp()
-        if pd.api.types.is_datetime64_any_dtype(column):
-            moments = pd.DatetimeIndex(column)
-            return unix_times(in_zone(moments, self.zone) if moments.tz is None else moments)
-        return self._written_dates(name, column.astype(object).where(~column.isna(), "").astype(str))
-
-    def _written_dates(self, name: str, texts: pd.Series) -> NDArray[np.float64]:
-        """Dates as text, each with a zone of its own or in that of the table."""
-        import pandas as pd
-
-        texts = texts.where(texts.str.len() <= _LONGEST_DATE, "").str.strip()
-        parts = texts.str.extract(_NUMBERED_DATE).astype(float)
-        is_day_first, is_month_first = (parts > 12).any()
-        if parts[0].notna().any() and is_day_first == is_month_first:
-            example = texts[parts[0].notna()].iloc[0]
-            raise InputError(
-                f"{self._account.path}: {name}: dates like {example!r} may be day/month or month/day; "
-                "write them as YYYY-MM-DD"
-            )
-        found = np.full(len(texts), np.nan)
-        zoned = texts.str.contains(_ZONED_DATE).to_numpy()
-        for rows in filter(np.any, (zoned, ~zoned)):
-            moments = pd.DatetimeIndex(
-                pd.to_datetime(
-                    texts[rows],
-                    errors="coerce",
-                    format="mixed",
-                    dayfirst=bool(is_day_first),
-                    utc=rows is zoned,
-                )
-            )
-            found[rows] = unix_times(moments if rows is zoned else in_zone(moments, self.zone))
-        return found
-
     def _states(self, words: Mapping[str, int]) -> NDArray[np.float64]:
         column, mapped = self._column("status"), self._mapping["status"]
         found, unknown = mapping_of.states(column, mapped, words)
@@ -462,6 +445,25 @@ class _Reading:
         for row in np.flatnonzero(wrong & self._good).tolist():
             self._account.reject(int(self._table["line"].iloc[row]), reason, reason)
         self._good &= ~wrong
+
+
+def _are_numbers_of_jobs(values: NDArray[np.float64]) -> bool:
+    return bool(((values >= 0) & (values == np.floor(values))).all())
+
+
+def _check_named(file: TextIO, path: Path) -> None:
+    """Refuse a table in which a column has no name of its own; pandas would take names for other columns."""
+    rows = csv.reader(file, skipinitialspace=True)
+    try:
+        names = next(rows, [])
+        first = next(filter(None, rows), [])
+    except csv.Error as error:
+        raise InputError(f"{path}: not a table in CSV: {error}") from None
+    _check_distinct(names, path)
+    if len(first) > len(names):
+        raise InputError(
+            f"{path}: the first row has {len(first)} fields, but {len(names)} columns have names"
+        )
 
 
 def _check_distinct(names: Iterable[str], path: Path) -> None:

@@ -145,7 +145,7 @@ def test_a_preset_is_one_file(tmp_path: Path, root: Path) -> None:
 
 
 def test_rows_with_empty_fields_are_shown(tmp_path: Path) -> None:
-    path = written(tmp_path, "submit,run_time,requested_processors,start,word\n0,5,1,,\n1,5,1,2024-01-01,x\n")
+    path = written(tmp_path, "submit,run_time,requested_processors,start,word\n0,5,1,,\n1,5,1,2,x\n")
     done = CliRunner().invoke(batsched_py, ["convert", str(path), "--show-mapping"])
     assert done.exit_code == 0, done.output
     assert "nan" not in done.output

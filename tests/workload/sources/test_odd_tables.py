@@ -184,3 +184,104 @@ def test_days_and_months_of_pandas_are_dates() -> None:
     """Before, they were counted in days, and read as seconds."""
     log = bp.read_log(frame(submit=pd.period_range("2024-01-01", periods=2, freq="D"))).columns
     assert log.submit.tolist() == [0, 86400]
+
+
+def test_columns_of_moments_that_count_from_different_times_are_refused(tmp_path: Path) -> None:
+    """Before, jobs had waited for 54 years."""
+    rows = ("0,2024-01-01 00:00,2024-01-01 01:00,1", "5,2024-01-01 00:00,2024-01-01 01:00,1")
+    with pytest.raises(InputError, match="start is a date or counts seconds since 1970, and submit does not"):
+        read(tmp_path, "submit,start,end,requested_processors", *rows)
+
+
+@pytest.mark.parametrize("none", ["0", "1970-01-01", "1970-01-01 01:00:00"])
+def test_the_beginning_of_unix_time_is_no_moment_of_a_job(tmp_path: Path, none: str) -> None:
+    """Before, a job that was cancelled while it waited, or failed before it started, ran for 50 years."""
+    head = "submit,start,end,requested_processors,status"
+    moments = [1_600_000_000 + each for each in (0, 60, 1, 2, 60, 3)]
+    if "-" in none:
+        moments = [str(pd.Timestamp(each, unit="s")) for each in moments]
+    submit, end, late, start, done, last = moments
+    log = read(
+        tmp_path, head,
+        f"{submit},{none},{end},1,CANCELLED", f"{late},{start},{done},2,COMPLETED",
+        f"{late},{none},{done},2,FAILED", f"{last},{start},{none},2,COMPLETED",
+    )  # fmt: skip
+    assert log.run_time.tolist() == [0, 58]
+    assert log.wait.tolist() == [60, 1]
+    assert log.never_started.tolist() == [True, False]
+    assert log.left_out == {"run_time is no number or time": 2}
+
+
+def test_times_of_day_that_belong_to_no_day_are_refused(tmp_path: Path) -> None:
+    """Before, they were of the day on which the log was read."""
+    with pytest.raises(InputError, match="times like '00:01:00' belong to no day"):
+        read(tmp_path, NEEDED, "00:01:00,10,1", "23:59:00,10,1")
+
+
+def test_dates_that_may_begin_with_a_short_year_are_refused(tmp_path: Path) -> None:
+    """Before, the second and the third of January 2024 were a year apart."""
+    with pytest.raises(InputError, match="'24-01-02' may be day/month/year or year/month/day"):
+        read(tmp_path, NEEDED, "24-01-02,10,1", "24-01-03,10,1")
+    assert read(tmp_path, NEEDED, "01/13/24,10,1", "01/14/24,10,1").submit.tolist() == [0, 24 * HOUR]
+
+
+def test_columns_that_contradict_each_other_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As when one of them is in another unit."""
+    rows = ("0,1,60,3660,60,1", "5,1,125,3725,3600,1", "6,54,60,100,40,1")
+    read(tmp_path, "submit,wait,start,end,run_time,requested_processors", *rows)
+    assert "run_time taken from its column, which is not end - start: 1 of 3 jobs" in caplog.text
+    assert "wait taken from its column, which is not start - submit: 1 of 3 jobs" in caplog.text
+
+
+def test_durations_of_two_numbers_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = read(tmp_path, NEEDED, "0,10:30,1", "5,0:05,1")
+    assert log.run_time.tolist() == [630, 5]
+    assert "run_time: durations like 10:30 are minutes and seconds" in caplog.text
+
+
+@pytest.mark.parametrize("numbers", [(1.5, 1.25), (-1, -1), ("12_3", "13")])
+def test_numbers_of_jobs_that_are_none_are_replaced(numbers: tuple[object, ...]) -> None:
+    """Before, 1.5 and 1.25 were both called 1, and of several jobs called -1 one was left."""
+    log = bp.read_log(frame(job_number=list(numbers))).columns
+    assert log.job_number.tolist() == [1, 2]
+
+
+def test_rows_with_more_fields_than_names_are_refused(tmp_path: Path) -> None:
+    """Before, each field was taken for the one before it."""
+    with pytest.raises(InputError, match="the first row has 4 fields, but 3 columns have names"):
+        read(tmp_path, NEEDED, "0,10,1,7", "1,10,1,8")
+
+
+def test_durations_of_arrow_are_durations() -> None:
+    table = frame(run_time=pd.array([dt.timedelta(hours=1)] * 2, dtype=pd.ArrowDtype(pyarrow.duration("us"))))
+    assert bp.read_log(table).columns.run_time.tolist() == [HOUR, HOUR]
+
+
+@pytest.mark.parametrize("first_piece", ["13/02/2024", "02/02/2024"])
+def test_a_table_that_is_read_in_pieces_has_dates_of_one_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_piece: str
+) -> None:
+    """A piece may not tell which number is the day, or tell another one than the piece before it."""
+    monkeypatch.setattr("batsched_py.workload.sources.table.PIECE", 2)
+    path = tmp_path / "log.csv"
+    days = [first_piece, first_piece, "14/02/2024", "14/02/2024"]
+    path.write_text("\n".join([NEEDED, *(f"{day},60,1" for day in days), ""]))
+    span = 24 * HOUR * (1 if first_piece.startswith("13") else 12)
+    assert bp.simulate(path, "fcfs", hosts=4).jobs["submission_time"].tolist() == [0, 0, span, span]
+    path.write_text(path.read_text().replace("14/02", "02/14"))
+    if first_piece.startswith("13"):
+        with pytest.raises(InputError, match="may be day/month or month/day"):
+            bp.simulate(path, "fcfs", hosts=4)
+
+
+def test_a_table_that_is_read_in_pieces_has_numbers_of_jobs_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, jobs of the first piece were all called -1."""
+    monkeypatch.setattr("batsched_py.workload.sources.table.PIECE", 2)
+    path = tmp_path / "log.csv"
+    rows = [f"{name},{row},60,1" for row, name in enumerate(("7_1", "8", "9", "10"))]
+    path.write_text("\n".join([f"job_number,{NEEDED}", *rows, ""]))
+    assert set(bp.simulate(path, "fcfs", hosts=4).jobs["job_id"].astype(str)) == {"1", "2", "3", "4"}
