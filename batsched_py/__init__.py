@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from batsched_py.api.log import Log, calibrate, generate, read_log, saturation
+    from batsched_py.api.many import simulate_many
     from batsched_py.api.plan import Campaign, Plan
     from batsched_py.api.result import Result
     from batsched_py.api.simulate import simulate
@@ -41,6 +42,7 @@ __all__ = [
     "read_log",
     "saturation",
     "simulate",
+    "simulate_many",
 ]
 
 #: Where each public name comes from; it is imported when it is asked for, so that commands start quickly.
@@ -59,6 +61,7 @@ _HOMES = {
     "read_log": "api.log",
     "saturation": "api.log",
     "simulate": "api.simulate",
+    "simulate_many": "api.many",
 }
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from batsched_py import __version__
 from batsched_py.analysis.windows import Window
@@ -97,23 +98,41 @@ def simulate(
 
     The settings are the options of `batsched-py run`, which the page of settings explains.
     """
-    policy, chosen = _actor(SCHEDULERS, scheduler, options)
-    behaviour, who = (None, None) if users is None else _actor(USERS, users, _with(sessions, user_options))
-    if users is None and (sessions is not None or user_options):
-        raise InputError("there are options for users, but no users; give users=NAME")
-    files, logs = _files_and_logs(_several(workload))
+    experiment, logs, given = experiment_of(
+        several(workload), scheduler, options, users, _with(sessions, user_options), settings
+    )
     (listening, heard), (computing, computed) = _observers(MONITORS, monitor), _observers(DATA, data)
-    values = dict(_named(word, given) for word, given in settings.items())
-    values |= {"files": files, "scheduler": chosen, "users": who, "monitors": heard, "data": computed}
-    experiment = struct_from(Experiment, values)
+    actors = replace(
+        experiment.actors, monitors=heard, outside=replace(experiment.actors.outside, data=computed)
+    )
+    experiment = replace(experiment, actors=actors)
     return simulate_experiment(
         experiment,
         export=None if export is None else os.fspath(export),
         progress=somebody_looks() if progress is None else progress,
         logs=logs,
         window=None if measure is None else Window.parse(measure),
-        given=Given(policy, behaviour, listening, computing),
+        given=Given(given.policy, given.behaviour, listening, computing),
     )
+
+
+def experiment_of(
+    played: Sequence[lazy.log.Log | lazy.log.FileName],
+    scheduler: str | type[Scheduler] | Scheduler,
+    options: Options | None,
+    users: str | type[Behaviour] | Behaviour | None,
+    user_options: Options | None,
+    settings: Mapping[str, Any],
+) -> tuple[Experiment, dict[int, lazy.swf_log.SwfLog], Given]:
+    """What a program asks for: an experiment, its logs in memory, and its actors that are objects."""
+    policy, chosen = _actor(SCHEDULERS, scheduler, options)
+    behaviour, who = (None, None) if users is None else _actor(USERS, users, user_options)
+    if users is None and user_options:
+        raise InputError("there are options for users, but no users; give users=NAME")
+    files, logs = _files_and_logs(played)
+    values = dict(_named(word, given) for word, given in settings.items())
+    values |= {"files": files, "scheduler": chosen, "users": who}
+    return struct_from(Experiment, values), logs, Given(policy, behaviour)
 
 
 def simulate_experiment(
@@ -220,13 +239,13 @@ def _named(word: str, given: Any) -> tuple[str, Any]:
         hint = f"did you mean {' or '.join(near)}?" if near else "help(batsched_py.simulate) lists all"
         raise InputError(f"simulate has no setting {word!r}; {hint}")
     if setting.is_several:
-        return setting.name, tuple(map(os.fspath, _several(given)))
+        return setting.name, tuple(map(os.fspath, several(given)))
     if setting.option.names_files and given is not None:
         return setting.name, os.fspath(given)
     return setting.name, not given if setting.turns_off else given
 
 
-def _several(given: Any) -> list[Any]:
+def several(given: Any) -> list[Any]:
     """One thing or several, as a list."""
     return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
 
@@ -254,7 +273,7 @@ def _with(sessions: str | None, options: Options | None) -> Options:
 
 def _observers(registry: Registry[Plugin], given: Any) -> tuple[tuple[Plugin, ...], tuple[str, ...]]:
     """The objects among what is given, one of each class, and the names."""
-    each = _several(given)
+    each = several(given)
     objects = tuple(registry.instance(one) for one in each if not isinstance(one, str))
     return objects, tuple(name for name in each if isinstance(name, str))
 

@@ -93,7 +93,7 @@ class NativeSimulation(Simulation):
         self._cluster: NativeCluster | None = None
         self.outputs = outputs
         self.machines = NativeMachines(self._engine, len(platform.hosts))
-        outputs.follow(self._engine.set_write, self._refresh)
+        outputs.follow(self._engine.set_write, self._refresh, self._first_submission)
         self._engine.set_procedures(setup.launch_time, setup.cleaning_time, setup.late_jobs_stay)
         self._trace: PajeTrace | None = None
         if outputs.schedule_trace:
@@ -202,6 +202,13 @@ class NativeSimulation(Simulation):
         if count:
             return f"{count} jobs wait, {first} first; they have to be executed or rejected"
         return "registration was never finished" if self._engine.registration_is_open else None
+
+    def _first_submission(self) -> float | None:
+        """When the first job is submitted, if that is known before."""
+        if self.process.users or self._setup.settings.dynamic_jobs:
+            return None
+        times = [as_jobs(workload.jobs).submission_times for workload in self._setup.workloads]
+        return min((float(each.min()) for each in times if len(each)), default=None)
 
     def _refresh(self, results: Results) -> None:
         """Bring the sums up to date."""

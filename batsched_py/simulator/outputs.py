@@ -288,14 +288,26 @@ class Outputs:
         self._ends: list[End] = []
         self._refresh: Callable[[Results], None] | None = None
 
-    def follow(self, set_write: Callable[[Write], None], refresh: Callable[[Results], None]) -> None:
-        """Let an engine write the rows of jobs and add up the results itself."""
+    def follow(
+        self,
+        set_write: Callable[[Write], None],
+        refresh: Callable[[Results], None],
+        first: Callable[[], float | None],
+    ) -> None:
+        """Let an engine write the rows of jobs and add up the results itself.
+
+        Nobody sees rows without files, and they are not made if it is known when the ``first`` is submitted.
+        """
 
         def write(rows: str) -> None:
             self._results.look_at(rows)
             self._write_jobs(rows)
 
-        set_write(write)
+        begins = None if self._files else first()
+        if begins is None:
+            set_write(write)
+        else:
+            self._results.first_submission = begins
         self._refresh = refresh
 
     @property

@@ -1,0 +1,190 @@
+"""Many simulations in one process: each log is read once, and only what was asked for is kept.
+
+The native engine asks policies that are written in Python at every turn. So a process runs one of them at a
+time, and threads gain nothing. Who has several processors starts several processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from batsched_py.analysis.windows import Window
+from batsched_py.api import lazy
+from batsched_py.api.simulate import Options, experiment_of, several
+from batsched_py.engines.native import library
+from batsched_py.errors import InputError
+from batsched_py.experiment import Choice, Experiment, Workloads
+from batsched_py.experiment.build import read_workloads, words_of
+from batsched_py.experiment.run import run_experiment
+from batsched_py.protocol.jobs import HostState
+from batsched_py.simulator.outputs import PREFIX, MemoryFiles
+from batsched_py.workload.model import Workload, as_jobs
+from batsched_py.workload.swf.quick_reader import NativeFinishes, NativeJobs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What is known of a whole run without its jobs, by the names that metrics have.
+FIGURES = (
+    "nb_jobs",
+    "nb_jobs_rejected",
+    "nb_jobs_killed",
+    "makespan",
+    "mean_waiting_time",
+    "max_waiting_time",
+    "mean_slowdown",
+    "mean_bounded_slowdown",
+    "utilization",
+)
+
+#: What is measured over each window, by metric.
+Measured = dict[str, dict[str, float]]
+
+
+def simulate_many(
+    workloads: lazy.log.Log | lazy.log.FileName | Sequence[lazy.log.Log | lazy.log.FileName],
+    schedulers: str | Sequence[str | tuple[str, Options]],
+    *,
+    metrics: Sequence[str] = FIGURES,
+    measure: str | Sequence[str] = (),
+    users: str | None = None,
+    user_options: Options | None = None,
+    **settings: Any,
+) -> pd.DataFrame:
+    """Simulate each of the workloads under each of the schedulers, and measure each simulation.
+
+    A scheduler is a name, or a name with its options. The table has a row for each simulation, or for each
+    window of it that ``measure`` names, such as ``["4w:8w", "8w:12w"]``; the ``workload`` is a number, the
+    place among the given ones. ``metrics`` are names that `batsched-py metrics --explain` lists. Those that
+    are measured unless they are named are known without looking at single jobs, which is quickest.
+
+    The settings are those of :func:`batsched_py.simulate`.
+    """
+    import pandas as pd
+
+    chosen = [Choice.of(*((each, {}) if isinstance(each, str) else each)) for each in several(schedulers)]
+    windows = {text: Window.parse(text) for text in several(measure)}
+    rows: list[dict[str, Any]] = []
+    for number, workload in enumerate(several(workloads)):
+        experiment, logs, _ = experiment_of([workload], "fcfs", {}, users, user_options or {}, settings)
+        read = read_for_many(experiment, logs)
+        for choice in chosen:
+            actors = replace(experiment.actors, scheduler=choice)
+            one = replace(experiment, actors=actors)
+            found = measured(one, read, windows or {"": Window()}, metrics)
+            place = {"workload": number, "scheduler": choice.name, "options": choice.options}
+            rows += [place | ({"window": part} if windows else {}) | its for part, its in found.items()]
+    return pd.DataFrame(rows)
+
+
+def read_for_many(
+    experiment: Experiment,
+    logs: Mapping[int, lazy.swf_log.SwfLog] | None = None,
+    until: float = inf,
+) -> list[Workload]:
+    """The workloads of an experiment, as the native engine has them if it can.
+
+    Jobs that are submitted ``until`` seconds after the first one or later are left out.
+    """
+    scenario = experiment.scenario
+    read = read_workloads(scenario.workloads, logs, words_of(scenario.machine))
+    if until < inf:
+        times = [as_jobs(workload.jobs).submission_times for workload in read]
+        end = min(float(each.min()) for each in times if len(each)) + until
+        read = [_before(end, workload) for workload in read]
+    return [_in_columns(each, scenario.workloads) for each in read]
+
+
+def _before(end: float, workload: Workload) -> Workload:
+    """The workload without the jobs that are submitted at a time or later."""
+    times = as_jobs(workload.jobs).submission_times
+    places = [place for place, time in enumerate(times) if time < end]
+    finishes = workload.finishes
+    return replace(
+        workload,
+        jobs=[workload.jobs[place] for place in places],
+        finishes=None if finishes is None else [float(finishes[place]) for place in places],
+    )
+
+
+def _in_columns(workload: Workload, rules: Workloads) -> Workload:
+    """A workload whose jobs the native engine need not make again for each simulation."""
+    jobs, finishes = as_jobs(workload.jobs), workload.finishes
+    is_log = not workload.path.endswith(".json") and finishes is not None and jobs.has_usual_ties
+    asks_more = rules.attributes or rules.preceding != "ignore" or workload.has_cancelled
+    if library is None or isinstance(jobs, NativeJobs) or asks_more or not is_log:
+        return workload
+    assert finishes is not None
+    order = sorted(range(len(jobs)), key=lambda place: jobs[place].submission_time)
+    log = library.new_log(
+        workload.name,
+        [jobs[place] for place in order],
+        dict(workload.profiles),
+        [float(finishes[place]) for place in order],
+    )
+    return replace(
+        workload, jobs=NativeJobs(log), finishes=NativeFinishes(log), profiles=dict(workload.profiles)
+    )
+
+
+def measured(
+    experiment: Experiment,
+    workloads: Sequence[Workload],
+    windows: Mapping[str, Window],
+    metrics: Sequence[str] = FIGURES,
+) -> Measured:
+    """What an experiment comes to over each window."""
+    if set(metrics) <= set(FIGURES) and all(window.is_whole for window in windows.values()):
+        known = _figures(experiment, workloads)
+        return {part: {name: known[name] for name in metrics} for part in windows}
+    known_names = {metric.name: metric for metric in lazy.metrics.METRICS}
+    for name in metrics:
+        if name not in known_names:
+            raise InputError(f"there is no metric {name!r}; `batsched-py metrics --explain` lists them")
+    whole = outcome_of(experiment, workloads)
+    found: Measured = {}
+    for part, window in windows.items():
+        inside = whole if window.is_whole else whole.within(window)
+        found[part] = {}
+        for name in metrics:
+            metric = known_names[name]
+            if metric.needs is not None and getattr(inside, metric.needs) is None:
+                raise InputError(f"{name} is not known of such a simulation")
+            found[part][name] = float(metric.compute(inside))
+    return found
+
+
+def outcome_of(experiment: Experiment, workloads: Sequence[Workload]) -> lazy.outcome.Outcome:
+    """What metrics look at, of a simulation that leaves no files."""
+    kept = MemoryFiles()
+    run_experiment(experiment, workloads, PREFIX, new_file=kept.new_file)
+    schedule = lazy.schedule.read_table(kept.open, "jobs", lazy.schedule.schedule_in)
+    assert schedule is not None
+    summary = lazy.outcome.summary_in(kept.open("schedule"))
+    joules = summary.consumed_joules if experiment.scenario.energy else None
+    return lazy.outcome.Outcome.of(
+        lazy.schedule.with_resizes(schedule, kept.open), replace(summary, consumed_joules=joules)
+    )
+
+
+def _figures(experiment: Experiment, workloads: Sequence[Workload]) -> dict[str, float]:
+    """What is known without looking at jobs: as in the overview, without distributions."""
+    simulation = run_experiment(experiment, workloads, "")
+    results, machines = simulation.results, simulation.machines
+    capacity = machines.count * results.span
+    computing = machines.seconds()[HostState.COMPUTING]
+    return {
+        "nb_jobs": results.nb_jobs,
+        "nb_jobs_rejected": results.nb_rejected,
+        "nb_jobs_killed": results.nb_finished - results.nb_success,
+        "makespan": results.span,
+        "mean_waiting_time": results.mean_of_finished(results.sum_waiting),
+        "max_waiting_time": results.max_waiting,
+        "mean_slowdown": results.mean_of_finished(results.sum_slowdown),
+        "mean_bounded_slowdown": results.mean_of_finished(results.sum_bounded_slowdown),
+        "utilization": computing / capacity if capacity else float("nan"),
+    }
