@@ -56,7 +56,7 @@ _READERS: dict[str, tuple[str, Callable[[str], Any]]] = {
 def read_reservations(path: Path, clock: Clock, findings: Findings) -> list[Reservation]:
     """The reservations of a listing, a table or a log."""
     text = read_text(path, findings)
-    if any(map(_MADE.match, text.splitlines())):
+    if any(map(_LOGGED.match, text.splitlines())):
         return list(_logged(path, text, clock, findings))
     is_table = "|" in text.partition("\n")[0]
     listed = _tabled(path, text, findings) if is_table else _shown(path, text, findings)
@@ -64,7 +64,8 @@ def read_reservations(path: Path, clock: Clock, findings: Findings) -> list[Rese
     return _told_apart(found) if is_table else found
 
 
-#: A line of the controller's log on a reservation that was made or changed.
+#: A line of the controller's log, and one on a reservation that was made or changed.
+_LOGGED = re.compile(r"\[[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+\] ")
 _MADE = re.compile(r"\[([^\]]+)\] (?:sched: )?(?:Created|Updated) (reservation=.*)")
 
 #: Titles of columns, and what ``scontrol`` calls the same.

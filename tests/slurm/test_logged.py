@@ -129,6 +129,11 @@ def test_past_reservations_of_the_log_of_a_controller(tmp_path: Path) -> None:
     assert found.created == pytest.approx(-69.782, abs=0.001)
 
 
+def test_a_log_of_a_controller_may_tell_of_no_reservation(tmp_path: Path) -> None:
+    made = "[2026-05-01T08:00:00.218] slurmctld version 22.05.8 started on cluster toy\n"
+    assert not imported(tmp_path, line(1, "sbatch a.sh"), reservations=made).configuration.reservations
+
+
 @needs_shared
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["dept-1", "gpusite-1", "maint-2"])
