@@ -85,7 +85,8 @@ def window(study: Study) -> Iterator[Check]:
 def _too_short(runs: Sequence[StudiedRun]) -> Iterator[Check]:
     """Whether a lead-in is over before the machine is in use, or a window is a small piece of the run."""
     for run in runs:
-        if not run.windows or run.outcome is None:
+        is_steady = run.steadiness is None or run.steadiness.is_steady
+        if not run.windows or run.outcome is None or not is_steady:
             continue
         jobs = run.outcome().executed
         begin = min(map(_begin, run.windows.values()))
