@@ -156,6 +156,10 @@ class Priorities(ABC):
         """A job has ended."""
         return None
 
+    def parts(self, record: WaitingRecord) -> Mapping[str, float]:
+        """What the priority of a job is made of, as far as that is more than its turn."""
+        return {}
+
 
 class Basic(Priorities):
     """``priority/basic``: each job gets a little less than the one before it."""
@@ -226,6 +230,24 @@ class Multifactor(Priorities):
             record.parts = record.cpus, rest
         age = now - (record.submitted if self._accrues_always else record.eligible)
         return priority_of(age_part(self._settings, age), rest)
+
+    def parts(self, record: WaitingRecord) -> Mapping[str, float]:
+        """The parts of a priority that are not 0; none of one that was given."""
+        if record.fields.priority:
+            return {}
+        since = record.submitted if self._accrues_always else record.eligible
+        found = weighted(self._settings, self._facts(record), self._scale)
+        named = {
+            "age": age_part(self._settings, int(self._last) - since),
+            "association": found.assoc,
+            "fair share": found.fair_share,
+            "size": found.job_size,
+            "partition": found.partition,
+            "qos": found.qos,
+            **found.tres,
+            "nice": -float(found.nice),
+        }
+        return {name: part for name, part in named.items() if part}
 
     def _facts(self, record: WaitingRecord) -> JobFacts:
         """What counts of a job beside its age."""

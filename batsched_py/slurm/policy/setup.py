@@ -15,6 +15,7 @@ from batsched_py.ledger.nodes import NodeMachine, demand_of
 from batsched_py.protocol.hosts import HostSet, expand
 from batsched_py.protocol.jobs import Host, Job
 from batsched_py.protocol.requests import Request, read_request
+from batsched_py.slurm.policy.causes import Causes
 from batsched_py.slurm.policy.job import (
     Asked,
     JobFields,
@@ -88,6 +89,10 @@ class Setup:
             self._selector,
             self._empty,
         )
+
+    def causes(self, state: State, priorities: Priorities) -> Causes:
+        """What tells why jobs wait."""
+        return Causes(state, priorities, self._others)
 
     def priorities(self) -> Priorities:
         """How jobs get their priorities."""

@@ -97,6 +97,9 @@ class Slurm(Scheduler):
         self._state = self._setup.state(cluster.can_requeue)
         self._main_loop = MainLoop(self._state)
         self._priorities = self._setup.priorities()
+        self._causes = self._setup.causes(self._state, self._priorities)
+        self._told: dict[str, tuple[str, str]] = {}
+        """Which cause of its wait was told last of a job."""
         self._hosts = Hosts(self._setup.machine)
         self._clock = Clock(self._configuration.scheduling, self.started, self.test_time)
         for created in sorted({each.created for each in self._configuration.reservations}):
@@ -146,18 +149,31 @@ class Slurm(Scheduler):
             late = state.given_up(int(now))
             if late and (full or clock.is_main_due(now) or clock.is_backfill_due(now)):
                 self._give_up(cluster, late)
-            if full or clock.is_main_due(now):
+            looks = full or clock.is_main_due(now)
+            if looks:
                 marks = self._main_loop.run(int(now), start, full, makes_way)
                 clock.main_done(now, full, marks)
                 self._reordered = self._reordered and not full
             if clock.is_backfill_due(now):
+                looks = True
                 if self._cycle is None or not self._cycle.goes_on(int(now)):
                     self._cycle = Backfill(state, int(now), start, None, makes_way)
                     self._cycle.run()
                 cycle = self._cycle
                 clock.backfill_done(now, cycle.nb_jobs, cycle.repeats, cycle.holds_until, cycle.keeps_nodes)
             clock.has_jobs(now, bool(state.waiting))
+            if looks and cluster.heeded:
+                self._tell_causes(cluster, int(now))
         self._ask_for_call(cluster)
+
+    def _tell_causes(self, cluster: Cluster, now: int) -> None:
+        """After a look at the queue, remark on each job that waits for another cause than before."""
+        for job_id, records in self._known.items():
+            if records and records[0].eligible <= now:
+                cause = self._causes.of(records, now)
+                if cause.reason != "None" and self._told.get(job_id) != cause.kind:
+                    self._told[job_id] = cause.kind
+                    cluster.remark(records[0].job, str(cause))
 
     def why_pending(self, job: Job) -> str:
         """The reason that ``squeue`` would show."""
