@@ -16,7 +16,7 @@ from batsched_py.errors import InputError, PeerVanished, ProtocolError
 from batsched_py.output_files import writing_text
 from batsched_py.protocol.dialect import Codec, Dialect
 from batsched_py.protocol.dialects import BATSIM4, VERSIONS, opens, refusal, spoken_in
-from batsched_py.protocol.events import Message, SetJobMetadata, Settings, SimulationBegins, stop
+from batsched_py.protocol.events import Message, SetJobMetadata, Settings, SimulationBegins
 
 if TYPE_CHECKING:
     from batsched_py.wire.sockets import AnsweringEnd
@@ -60,6 +60,8 @@ class Server:
         self._dialect = dialect
         self._codec: Codec = BATSIM4.codec()
         self._now = 0.0
+        self._opening: bytes | None = None
+        """What began the conversation, until it is answered."""
         self._too_early: bytes | None = None
         """What began a simulation before the last one had ended."""
 
@@ -76,13 +78,14 @@ class Server:
                 return
 
     def _serve_simulation(self) -> None:
-        self._now = 0.0
+        self._now, self._opening = 0.0, None
         try:
             self._converse(self._new_process())
         except BaseException as error:
             if self._too_early is None and self._end.owes_reply:
                 reason = str(error) or f"it was stopped by {type(error).__name__}"
-                self._end.send(self._codec.encode_reply(stop(self._now, reason)))
+                codec = self._codec if self._opening is None else spoken_in(self._opening).codec()
+                self._end.send(codec.refuse(self._opening or b"", self._now, reason))
             raise
         finally:
             self._end.release()
@@ -92,6 +95,7 @@ class Server:
         codec, end = self._codec, self._end
         while True:
             end.send(codec.encode_reply(process.react(request)))
+            self._opening = None
             if process.finished:
                 _log.info("the simulation ended at time %g", self._now)
                 return
@@ -125,6 +129,7 @@ class Server:
         said, self._too_early = self._too_early, None
         if said is None:
             said = self._end.receive(patiently=self._keep_alive)
+        self._opening = said
         self._end.hold(refusal)
         if self._dialect is not None and opens(said) and (caller := spoken_in(said)) is not self._dialect:
             versions = {dialect: version for version, dialect in VERSIONS.items()}
@@ -140,6 +145,7 @@ class Server:
             return request
         while answer is not None:
             self._end.send(answer)
+            self._opening = None
             said = self._end.receive()
             answer = codec.answer(said, needs)
         return self._decode(codec, said)

@@ -305,13 +305,13 @@ def new_setup(
     scenario: Scenario,
     platform: Platform,
     workloads: Sequence[Workload],
-    generic_events: bool = False,
+    for_batsim5: bool = False,
     failing_for: Sequence[Workload] | None = None,
 ) -> Setup:
     """What is simulated: the machine, the jobs of the workloads, and what is allowed.
 
-    With ``generic_events``, the files of external events are those of Batsim 5. Failures last as long as the
-    submissions of ``failing_for``, where those are not the workloads.
+    With ``for_batsim5``, files of external events are those of Batsim 5, and storages are found by name as it
+    does. Failures last as long as the submissions of ``failing_for``, where those are not the workloads.
     """
     settings = scenario.settings
     sends = platform.network is not None and not scenario.ignore_communication
@@ -322,7 +322,7 @@ def new_setup(
         )
     if settings.profile_reuse and not settings.dynamic_jobs:
         raise InputError("--enable-profile-reuse makes sense with --enable-dynamic-jobs only")
-    events = _read_events(scenario, generic_events)
+    events = _read_events(scenario, for_batsim5)
     outages = failures_of(scenario.failing, platform, workloads if failing_for is None else failing_for)
     if outages:
         from batsched_py.outside.failures import as_events
@@ -337,6 +337,7 @@ def new_setup(
         events=events,
         launch_time=scenario.launch_time,
         cleaning_time=scenario.cleaning_time,
+        storages_by_name=for_batsim5,
         late_jobs_stay=scenario.workloads.walltime == "estimate",
     )
 
@@ -357,13 +358,13 @@ def new_batsim(
     workloads: Sequence[Workload],
     prefix: str | None,
     outputs: type[Outputs] = Outputs,
-    generic_events: bool = False,
+    for_batsim5: bool = False,
 ) -> Batsim:
     """The built-in Batsim for a decision process elsewhere; without a prefix it writes no files."""
     from batsched_py.engines.python import Batsim
 
     check_withdrawals(workloads)
-    setup = new_setup(scenario, platform, workloads, generic_events)
+    setup = new_setup(scenario, platform, workloads, for_batsim5)
     trace = bool(scenario.schedule_trace)
     return Batsim(
         setup, outputs(prefix, scenario.traces_machine_states, links=scenario.links, schedule_trace=trace)

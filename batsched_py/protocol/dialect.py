@@ -19,11 +19,14 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol.events import STOP_MARK, Event, Message, Settings, Unknown
+from batsched_py.protocol.events import STOP_MARK, Event, Message, Settings, Unknown, stop
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
 from batsched_py.protocol.shown import shown, shown_name
+
+#: What is added to the name of a profile that is another one for jobs on one host.
+ON_ONE_HOST = "_on_one_host"
 
 
 class Codec(ABC):
@@ -48,6 +51,10 @@ class Codec(ABC):
         Nothing if the message is already a request.
         """
         return None
+
+    def refuse(self, said: bytes, now: float, reason: str) -> bytes:
+        """The reply to a simulator that has said this, which makes it stop and print why."""
+        return self.encode_reply(stop(now, reason))
 
     def decode_request(self, text: bytes | str) -> Message:
         """Decode a message of a simulator."""
@@ -80,6 +87,8 @@ class Dialect(Struct, frozen=True):
     spell_profile: Callable[[Profile], dict[str, Any]]
     profile_types: frozenset[str]
     """The names of profile types in workload files. They show which dialect a file has."""
+    on_one_host: Callable[[Profile], Profile | None] = lambda profile: None
+    """What a job on one host runs in the place of a profile that its Batsim cannot run there."""
 
 
 _log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol.batsim4 import jobs as jobs4
 from batsched_py.protocol.batsim5 import jobs as jobs5
 from batsched_py.protocol.dialect import Codec, Dialect
-from batsched_py.protocol.events import Event, SimulationBegins, stop
+from batsched_py.protocol.events import Event, SimulationBegins
 
 
 def _codec4() -> Codec:
@@ -41,6 +41,7 @@ BATSIM5 = Dialect(
     read_profile=jobs5.profile_from_file,
     spell_profile=jobs5.profile_to_file,
     profile_types=jobs5.PROFILE_TYPES,
+    on_one_host=jobs5.on_one_host,
 )
 DIALECTS = {dialect.name: dialect for dialect in (BATSIM4, BATSIM5)}
 
@@ -73,7 +74,7 @@ def tells(said: bytes, kind: type[Event], codec: Codec) -> bool:
 
 def refusal(said: bytes) -> bytes:
     """What stops a simulator that has said this while another one is served."""
-    return spoken_in(said).codec().encode_reply(stop(0.0, "another simulation is running here"))
+    return spoken_in(said).codec().refuse(said, 0.0, "another simulation is running here")
 
 
 __all__ = ["BATSIM4", "BATSIM5", "DIALECTS", "VERSIONS", "opens", "refusal", "spoken_in", "tells"]

@@ -256,10 +256,12 @@ class Runner:
         """The storage hosts that a task uses.
 
         The decision maps labels to hosts. Without a mapping, the only storage host is meant, or else the one
-        that is called like the label; Batsim does not look for names.
+        that is called like the label; Batsim 4 does not look for names, and Batsim 5 for nothing else.
         """
         mapping, storages = execution.storage_mapping, list(self._storages)
-        if mapping is None:
+        if self._setup.storages_by_name:
+            mapping = self._storage_names | (mapping or {})
+        elif mapping is None:
             if not task.needs_mapping and len(storages) == 1:
                 return storages
             mapping = self._storage_names

@@ -54,6 +54,8 @@ class Setup(Struct, frozen=True):
     """Seconds from the decision to start a job to its first task; its hosts are taken meanwhile."""
     cleaning_time: float = 0.0
     """Seconds from the end of a job until its hosts are free, and its end is told."""
+    storages_by_name: bool = False
+    """Whether a storage that is not mapped is the host of that name, as for a Batsim 5, and nothing else."""
     late_jobs_stay: bool = False
     """Whether walltimes are estimates only, and a job that is late runs to its end."""
 

@@ -5,17 +5,17 @@ A profile that a job names must exist; what it means is up to the simulator.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.output_files import writing_text
-from batsched_py.protocol.dialect import Dialect
+from batsched_py.protocol.dialect import ON_ONE_HOST, Dialect
 from batsched_py.protocol.dialects import BATSIM4, DIALECTS
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile, Unintelligible
@@ -127,8 +127,26 @@ def _needed_profiles(
 def write_batsim_json(path: str | Path, workload: Workload, dialect: Dialect = BATSIM4) -> None:
     """Write a workload file, one job and one profile a line; identifiers go without the workload's name."""
     size = workload.nb_hosts or max([job.size for job in workload.jobs], default=1)
-    jobs = (dialect.spell_job(job) | {"id": job.name} for job in workload.jobs)
-    _write(path, {"nb_res": size}, jobs, _spelled(path, workload.profiles, dialect))
+    profiles, jobs = _runnable(workload.jobs, workload.profiles, dialect)
+    spelled = (dialect.spell_job(job) | {"id": job.name} for job in jobs)
+    _write(path, {"nb_res": size}, spelled, _spelled(path, profiles, dialect))
+
+
+def _runnable(
+    jobs: Sequence[Job], profiles: Mapping[str, Profile], dialect: Dialect
+) -> tuple[Mapping[str, Profile], Iterable[Job]]:
+    """The profiles and the jobs; those on one host have others in the place of what cannot run there."""
+    others = {name: other for name, each in profiles.items() if (other := dialect.on_one_host(each))}
+    needed = {job.profile for job in jobs if job.size == 1 and job.profile in others} if others else set()
+    if not needed:
+        return profiles, jobs
+    added = {f"{name}{ON_ONE_HOST}": other for name, other in others.items() if name in needed}
+    return {**profiles, **added}, (
+        structs.replace(job, profile=f"{job.profile}{ON_ONE_HOST}")
+        if job.size == 1 and job.profile in needed
+        else job
+        for job in jobs
+    )
 
 
 class Content(Struct):
@@ -169,11 +187,10 @@ def translate_batsim_json(source: str | Path, target: str | Path, dialect: Diale
     for name, profile in content.profiles.items():
         if isinstance(profile, Unintelligible):
             raise InputError(f"{source}: profile {name!r} {profile.fault}")
-    jobs = (
-        dialect.spell_job(job) | {"id": name} for job, name in zip(content.jobs, content.ids, strict=True)
-    )
+    profiles, jobs = _runnable(content.jobs, content.profiles, dialect)
+    spelled = (dialect.spell_job(job) | {"id": name} for job, name in zip(jobs, content.ids, strict=True))
     try:
-        _write(target, content.about, jobs, _spelled(target, content.profiles, dialect))
+        _write(target, content.about, spelled, _spelled(target, profiles, dialect))
     except OSError as error:
         raise InputError(f"{target}: cannot be written: {error.strerror or error}") from None
     return len(content.jobs)

@@ -22,7 +22,7 @@ from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulator.decision_side import RemoteProcess
 from batsched_py.simulator.outputs import Batsim5Outputs, Outputs
 from batsched_py.wire.sockets import AnsweringEnd, AskingEnd
-from tests.cli.test_serve_and_batsim import first_jobs, scenario
+from tests.cli.test_serve_and_batsim import GOLDEN, first_jobs, scenario
 from tests.processes import PATIENCE, Peer, call_here, recording, serving
 
 ANYWHERE = "tcp://127.0.0.1:*"
@@ -259,8 +259,30 @@ def test_a_simulator_that_begins_anew_is_greeted_anew() -> None:
 
 def test_a_service_for_one_protocol_refuses_the_other() -> None:
     with serving("-s", "fcfs", "--protocol", "4") as service, Peer(service.endpoint) as peer:
-        (event,) = peer.ask(OPENING)["events"]
+        peer.send(OPENING)
+        answer = peer.hear_bytes()
         code, lines = service.end()
     told = "a Batsim 5 has called, but --protocol 4 was given; leave it out to serve both"
+    assert answer[:4] == b"\2\0\0\0", "a Batsim 5 takes these for the format, and reads the rest"
+    (event,) = json.loads(answer[4:])["events"]
+    said = event["event_type"].replace("\N{NO-BREAK SPACE}", " ")
+    assert said == f"THE_DECISION_PROCESS_FAILED: {told}"
+    assert (code, lines) == (1, [f"batsched-py: error: {told}"])
+
+
+def test_a_batsim_that_is_refused_at_its_opening_says_why(tmp_path: Path) -> None:
+    with serving("-s", "fcfs", "--protocol", "4") as service:
+        options = ["batsim", *scenario("rigid200_fcfs"), "-q", "-e", f"{tmp_path}/"]
+        told = "the decision process failed: a Batsim 5 has called, but --protocol 4 was given"
+        refused([*options, "--edc-socket-str", service.endpoint, ""], told)
+        service.end()
+
+
+def test_a_batsim_4_is_told_in_its_own_protocol_that_5_was_awaited() -> None:
+    begins = json.loads((GOLDEN / "rigid200_fcfs" / "conversation.jsonl").read_text().splitlines()[0])
+    with serving("-s", "fcfs", "--protocol", "5") as service, Peer(service.endpoint) as peer:
+        (event,) = peer.ask(begins["message"].encode())["events"]
+        code, lines = service.end()
+    told = "a Batsim 4 has called, but --protocol 5 was given; leave it out to serve both"
     assert event["type"] == f"THE_DECISION_PROCESS_FAILED: {told}"
     assert (code, lines) == (1, [f"batsched-py: error: {told}"])

@@ -607,3 +607,38 @@ def test_a_message_with_anything_in_it_is_read_or_refused(parts: list[tuple[str,
             decode(text)
         except ProtocolError as error:
             assert "\n" not in str(error)
+
+
+def registered(*decisions: ev.Event) -> list[tuple[str, ...]]:
+    """What a Batsim 5 is told to register: profiles with their types, and jobs with their profiles."""
+    codec, said = Batsim5Codec(), []
+    for decision in decisions:
+        for told in json.loads(codec.encode_reply(ev.Message(0.0, [decision])))["events"]:
+            profile, event = told["event"].get("profile"), told["event"]
+            if profile is None:
+                said.append((event["job_id"], event["job"]["profile_id"]))
+            else:
+                said.append((profile["id"], profile["profile_type"]))
+    return said
+
+
+def test_a_job_without_work_on_one_host_is_a_vector_with_a_zero_in_it() -> None:
+    """With anything else a real 5.0.0-rc2 gives SimGrid no work at all, which aborts the simulation."""
+    idle = ev.RegisterProfile("w0", "idle", Homogeneous(0.0))
+    jobs = [
+        ev.RegisterJob(Job(f"w0!{size}{name}", 0.0, size, 9.0, "idle")) for size in (2, 1) for name in "ab"
+    ]
+    flat, alone = "ParallelTaskHomogeneousProfile", "ParallelTaskProfile"
+    assert registered(idle, *jobs, idle, jobs[2]) == [
+        ("w0!idle", flat),
+        ("w0!2a", "w0!idle"),
+        ("w0!2b", "w0!idle"),
+        ("w0!idle_on_one_host", alone),
+        ("w0!1a", "w0!idle_on_one_host"),
+        ("w0!1b", "w0!idle_on_one_host"),
+        ("w0!idle", flat),
+        ("w0!idle_on_one_host", alone),
+        ("w0!1a", "w0!idle_on_one_host"),
+    ]
+    work = ev.RegisterProfile("w0", "idle", Homogeneous(1.0))
+    assert registered(idle, work, jobs[2]) == [("w0!idle", flat), ("w0!idle", flat), ("w0!1a", "w0!idle")]

@@ -153,6 +153,22 @@ def test_a_file_system_must_be_named_when_there_are_several() -> None:
         drive.reply(execute("a", "0-1"))
 
 
+@pytest.mark.parametrize("storages", [1, 2])
+def test_a_batsim_5_looks_for_a_storage_of_that_name_and_for_nothing_else(storages: int) -> None:
+    machine = platform(2, storages=storages)
+    of_that_name = {**COMMUNICATING["parallel_homogeneous_pfs"], "storage": machine.storages[0].name}
+    named = Setup(machine, [job(of_that_name)], ignore_communication=True, storages_by_name=True)
+    drive = Drive(Batsim(named))
+    drive.reply()
+    assert drive.until(ev.JobCompleted, execute("a", "0-1")).time == 0.0
+    for mapping in (None, {"other": 2}):
+        other = [job(COMMUNICATING["parallel_homogeneous_pfs"])]
+        drive = Drive(Batsim(Setup(machine, other, ignore_communication=True, storages_by_name=True)))
+        drive.reply()
+        with pytest.raises(RuleBroken, match="needs a `storage_mapping` to a storage host for 'pfs'"):
+            drive.reply(ev.ExecuteJob("w0!a", HostSet.parse("0-1"), storage_mapping=mapping))
+
+
 def test_work_that_is_given_in_total_may_run_on_any_number_of_hosts() -> None:
     profile = {"type": "parallel_homogeneous_total", "cpu": 12 * GIGA, "com": 0}
     drive = Drive(Batsim(Setup(platform(4), [job(profile)])))

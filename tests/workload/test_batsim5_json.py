@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import asdict
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.dialects import BATSIM5
+from batsched_py.protocol.dialects import BATSIM4, BATSIM5
+from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import (
     Composed,
     DataStaging,
@@ -26,6 +27,7 @@ from batsched_py.protocol.profiles import (
 )
 from batsched_py.workload.batsim_json import (
     read_batsim_json,
+    translate_batsim_json,
     write_batsim_json,
 )
 from batsched_py.workload.model import Workload
@@ -193,3 +195,24 @@ def test_parts_of_a_parallel_task_may_be_left_out(tmp_path: Path) -> None:
         profile = read_workload(path, "w0").profiles["p"]
         assert isinstance(profile, Parallel)
         assert (profile.work, profile.bytes_sent) == (meaning.work, meaning.bytes_sent)
+
+
+def test_jobs_without_work_on_one_host_have_a_profile_that_runs_there(tmp_path: Path) -> None:
+    """A real 5.0.0-rc2 cannot run a profile without work on one host, but a vector with a zero in it."""
+    jobs = [Job(f"w0!{size}", 0.0, size, 9.0, "idle") for size in (1, 2)]
+    file = tmp_path / "w.json"
+    profiles = {"idle": HomogeneousTotal(0.0, return_code=3), "busy": Homogeneous(1.0)}
+    write_batsim_json(file, Workload("w0", jobs, profiles, 2), BATSIM5)
+    content = json.loads(file.read_text())
+    assert [job["profile"] for job in content["jobs"]] == ["idle_on_one_host", "idle"]
+    assert list(content["profiles"]) == ["idle", "busy", "idle_on_one_host"]
+    alone = {"type": "ParallelTaskProfile", "cpu": [0], "com": [0], "ret": 3}
+    assert content["profiles"]["idle_on_one_host"] == alone
+    write_batsim_json(file, Workload("w0", jobs[1:], profiles, 2), BATSIM5)
+    assert list(json.loads(file.read_text())["profiles"]) == ["idle", "busy"]
+    translate_batsim_json(file, file, BATSIM5)
+    assert list(json.loads(file.read_text())["profiles"]) == ["idle", "busy"]
+    write_batsim_json(file, Workload("w0", jobs, profiles, 2), BATSIM4)
+    assert [job["profile"] for job in json.loads(file.read_text())["jobs"]] == ["idle", "idle"]
+    translate_batsim_json(file, file, BATSIM5)
+    assert [job["profile"] for job in json.loads(file.read_text())["jobs"]] == ["idle_on_one_host", "idle"]

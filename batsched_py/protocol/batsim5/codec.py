@@ -17,11 +17,11 @@ import msgspec
 from msgspec import structs
 
 from batsched_py import __version__
-from batsched_py.errors import ProtocolError, RuleBroken
+from batsched_py.errors import PeerFailed, ProtocolError, RuleBroken
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.batsim5 import jobs
 from batsched_py.protocol.batsim5.events import DECISIONS, HAPPENINGS, milliseconds, name_of_call
-from batsched_py.protocol.dialect import UNREADABLE, Codec, encode
+from batsched_py.protocol.dialect import ON_ONE_HOST, UNREADABLE, Codec, encode
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, HostState, as_told, to_tick
 from batsched_py.protocol.profiles import Profile
@@ -105,6 +105,34 @@ class Sleep:
         return HostSet.of(host for host in hosts if pstate in self._sleep_pstates.get(host, ()))
 
 
+class _Alone:
+    """The profiles that are registered for jobs on one host in the place of those without work."""
+
+    def __init__(self) -> None:
+        self._others: dict[tuple[str, str], Profile] = {}
+        self._registered: set[tuple[str, str]] = set()
+
+    def learn(self, event: ev.RegisterProfile) -> None:
+        """A profile is registered, perhaps again."""
+        self._registered.discard(key := (event.workload, event.name))
+        other = jobs.on_one_host(event.profile)
+        if other is None:
+            self._others.pop(key, None)
+        else:
+            self._others[key] = other
+
+    def said(self, event: ev.RegisterJob) -> list[ev.Event]:
+        """What is said to register a job."""
+        job, key = event.job, (event.job.workload, event.job.profile)
+        if job.size != 1 or key not in self._others:
+            return [event]
+        name = f"{job.profile}{ON_ONE_HOST}"
+        profile = ev.RegisterProfile(job.workload, name, self._others[key], time=event.time)
+        new = [] if key in self._registered else [profile]
+        self._registered.add(key)
+        return [*new, structs.replace(event, job=structs.replace(job, profile=name))]
+
+
 _ANSWER = "the answer to the opening of Batsim 5"
 _PROTOCOL_VERSION = "1.0.0"
 _JSON = 2
@@ -151,6 +179,7 @@ class Batsim5Codec(Codec):
         self._places: dict[str, HostSet] = {}
         """The hosts of the jobs that this side has started."""
         self._sleep = Sleep()
+        self._alone = _Alone()
         self._calls = 0
         """How many calls this side has requested."""
         self._awaited: dict[str, float] = {}
@@ -166,9 +195,12 @@ class Batsim5Codec(Codec):
         answer = ask(_SIZE.pack(len(text)) + text)
         if len(answer) < _FLAGS.size or _FLAGS.unpack_from(answer)[0] != _JSON:
             raise ProtocolError(f"{_ANSWER} does not choose JSON: {shown(answer[:40])}")
+        text = _text(answer[_FLAGS.size :])
         try:
-            (hello,) = msgspec.json.decode(_text(answer[_FLAGS.size :]), type=_Greeting).events
+            (hello,) = msgspec.json.decode(text, type=_Greeting).events
         except UNREADABLE as error:
+            if ev.STOP_MARK.encode() in text and (reason := ev.reason_to_stop(self.decode_reply(text))):
+                raise PeerFailed(f"the decision process failed: {reason}") from None
             raise ProtocolError(f"{_ANSWER} is no EDCHelloEvent: {error}") from None
         asked = hello.event.requested_simulation_features
         self._tells_profiles = asked.get("forward_profiles_on_simulation_begins") is True
@@ -184,11 +216,16 @@ class Batsim5Codec(Codec):
         the greeting is the reply to Batsim's own, in a message.
         """
         for head, ahead in ((_SIZE, ()), (_SNAPSHOT, (_JSON,))):
-            if len(said) >= head.size and head.unpack_from(said) == (*ahead, len(said) - head.size):
+            if _opens(said, head, *ahead):
                 config = said[head.size :].decode("utf-8", "replace")
                 self._asked = structs.replace(needs, scheduler_config=config)
                 return b"" if ahead else _FLAGS.pack(_JSON) + self._hello()
         return self._hello() if b'"BatsimHelloEvent"' in said[:200] else None
+
+    def refuse(self, said: bytes, now: float, reason: str) -> bytes:
+        """The reply to a simulator that has said this; the answer to the opening begins with its format."""
+        flags = _FLAGS.pack(_JSON) if _opens(said, _SIZE) else b""
+        return flags + super().refuse(said, now, reason)
 
     def _hello(self) -> bytes:
         features = {theirs: getattr(self._asked, ours) for theirs, ours in _FEATURES.items()}
@@ -231,10 +268,14 @@ class Batsim5Codec(Codec):
         for event in message.events:
             if type(event) is ev.SetHostsState:
                 events += self._sleep.divide(event)
-            elif isinstance(event, ev.RegisterJob) and event.job.id in notes:
-                extra = event.job.extra | {_NOTE: notes[event.job.id]}
-                events.append(structs.replace(event, job=structs.replace(event.job, extra=extra)))
+            elif isinstance(event, ev.RegisterJob):
+                if event.job.id in notes:
+                    extra = event.job.extra | {_NOTE: notes[event.job.id]}
+                    event = structs.replace(event, job=structs.replace(event.job, extra=extra))
+                events += self._alone.said(event)
             elif not isinstance(event, ev.SetJobMetadata):
+                if isinstance(event, ev.RegisterProfile):
+                    self._alone.learn(event)
                 events.append(event)
         message = said_exactly(ev.Message(message.now, events))
         return _encode(message.now, [self._spell_decision(event) for event in message.events])
@@ -303,6 +344,11 @@ class Batsim5Codec(Codec):
     def _learn(self, workload: str, profiles: Mapping[str, Profile]) -> None:
         if self._profiles is not None:
             self._profiles |= {(workload, name): profile for name, profile in profiles.items()}
+
+
+def _opens(said: bytes, head: Struct, *ahead: int) -> bool:
+    """Whether a message is a text for the decision process: after such a head, which has its length."""
+    return len(said) >= head.size and head.unpack_from(said) == (*ahead, len(said) - head.size)
 
 
 #: What our simulator sends about itself at the beginning.

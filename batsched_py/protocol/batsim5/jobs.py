@@ -19,7 +19,7 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol.batsim4 import jobs as batsim4
 from batsched_py.protocol.dialect import UNREADABLE
 from batsched_py.protocol.jobs import Job, is_natural
-from batsched_py.protocol.profiles import Profile, Unintelligible
+from batsched_py.protocol.profiles import Homogeneous, Parallel, Profile, Unintelligible
 from batsched_py.protocol.shown import shown
 
 Fields = dict[str, Any]
@@ -180,6 +180,16 @@ _KNOWN = {
 }
 
 PROFILE_TYPES = frozenset(_TYPES)
+
+
+def on_one_host(profile: Profile) -> Profile | None:
+    """What a job on one host runs in the place of a profile without work: a vector with a zero in it.
+
+    Batsim 5.0.0-rc2 gives SimGrid no vector at all then, which SimGrid up to 4.1 refuses for one host.
+    """
+    if not isinstance(profile, Homogeneous) or profile.work:
+        return None
+    return Parallel((0.0,), (0.0,), return_code=profile.return_code, extra=profile.extra)
 
 
 # --- in workload files ---------------------------------------------------------------------------
