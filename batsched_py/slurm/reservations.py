@@ -31,7 +31,7 @@ from batsched_py.slurm.reading import Clock, Findings, count, names, read_text, 
 
 _PAIR = re.compile(r"([A-Za-z]+)=(\S*)")
 _NOTHING = ("(null)", "", "N/A", "n/a")
-_FLAGS = {flag.replace("_", ""): flag for flag in get_args(ReservationFlag)} | {
+_FLAGS: dict[str, str] = {flag.replace("_", ""): flag for flag in get_args(ReservationFlag)} | {
     "staticalloc": "static",
     "noholdjobsafterend": "no_hold_jobs_after",
 }

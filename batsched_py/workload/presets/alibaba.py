@@ -16,7 +16,7 @@ class Alibaba2023(Preset):
     name = "alibaba-2023"
     columns = (
         "submit:creation_time,start:scheduled_time,end:deletion_time,requested_processors:cpu_milli/milli,"
-        "status:pod_phase"
+        "requested_memory:requested_memory,status:pod_phase"
     )
     signature = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time")
     states = {"Running": 1, "Pending": 5}

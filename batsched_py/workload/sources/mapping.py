@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -72,6 +73,15 @@ STATES: Final[Mapping[str, int]] = {
     for word in words.split()
 }
 
+#: Words about jobs that were not over when the table was written, and Slurm's numbers for them.
+_UNFINISHED: Final = frozenset(
+    "RUNNING PENDING QUEUED WAITING HELD SUSPENDED CONFIGURING RESIZING STOPPED".split()
+)
+_UNFINISHED_OF_SLURM: Final = range(3)
+
+#: Days as Python and pandas write them: ``1 day, 0:00:04`` and ``1 days 00:00:04``.
+_DAYS: Final = re.compile(r"^([0-9]{1,15}) days?,? ")
+
 #: No number of a log is larger.
 _LARGEST: Final = 2.0**53
 
@@ -134,12 +144,13 @@ def full_mapping(named: Iterable[Mapped], names: Iterable[str], where: str) -> l
 def numbers(column: pd.Series, mapped: Mapped) -> Floats:
     """The numbers of a column, in the unit of a log; NaN for what is none.
 
-    Durations may be written as ``[DAYS-][HOURS:]MINUTES:SECONDS``, and memory as ``4GB``.
+    Durations may be written as ``[DAYS-][HOURS:]MINUTES:SECONDS`` or ``1 days 02:00:00``, and memory as
+    ``4GB``.
     """
     import pandas as pd
 
     if column.dtype.kind == "m":
-        return (pd.TimedeltaIndex(column) / pd.Timedelta(seconds=1)).to_numpy(dtype=np.float64)
+        return (pd.TimedeltaIndex(column) / pd.Timedelta(seconds=1)).to_numpy(dtype=np.float64, copy=True)
     if pd.api.types.is_datetime64_any_dtype(column):
         return np.full(len(column), np.nan)
     try:
@@ -150,10 +161,14 @@ def numbers(column: pd.Series, mapped: Mapped) -> Floats:
     if not pd.api.types.is_numeric_dtype(column) and mapped.ours in (*DURATIONS, *MEMORY):
         is_text = np.isnan(values) & ~column.isna().to_numpy()
         texts = column[is_text].astype(str).to_numpy()
-        values[is_text] = for_each(texts, duration if mapped.ours in DURATIONS else _memory)
+        values[is_text] = for_each(texts, _duration if mapped.ours in DURATIONS else _memory)
     if mapped.unit == "milli":
         values = np.ceil(np.round(values, 6))
     return np.where(np.abs(values) <= _LARGEST, values, np.nan)
+
+
+def _duration(text: str) -> float:
+    return duration(_DAYS.sub(r"\1-", text))
 
 
 def _memory(text: str) -> float:
@@ -162,7 +177,7 @@ def _memory(text: str) -> float:
 
 
 def states(column: pd.Series, mapped: Mapped, words: Mapping[str, int]) -> tuple[Floats, dict[str, int]]:
-    """The status of each job, and how many have which word or number that is not known.
+    """The status of each job, NaN if it is not over, and how many have which word or number that is unknown.
 
     Numbers are those of the log format, unless they are return codes: the column says so in its name, or its
     unit is ``exit``. Slurm writes them as ``CODE:SIGNAL``. With the unit ``slurm`` they are Slurm's.
@@ -176,6 +191,8 @@ def states(column: pd.Series, mapped: Mapped, words: Mapping[str, int]) -> tuple
         try:
             values = [float(part) for part in word.split(":")] if word else []
         except ValueError:
+            if word not in known and word in _UNFINISHED:
+                return np.nan
             if word not in known:
                 unknown[text] = 0
             return known.get(word, -1)
@@ -185,6 +202,8 @@ def states(column: pd.Series, mapped: Mapped, words: Mapping[str, int]) -> tuple
             return FAILED if any(values) else COMPLETED
         if mapped.unit == SLURM and values[0] in SLURM_STATES:
             return known[SLURM_STATES[int(values[0])]]
+        if mapped.unit == SLURM and values[0] in _UNFINISHED_OF_SLURM:
+            return np.nan
         if mapped.unit != SLURM and values[0] in range(-1, CANCELLED + 1):
             return values[0]
         unknown[text] = 0
@@ -207,8 +226,22 @@ def are_slurms(column: pd.Series) -> bool:
 
 
 def are_dates(values: Floats) -> bool:
-    """Whether numbers are dates like 20240131: of all numbers of that length, one in 27 is."""
+    """Whether numbers are dates: 20240131, also with hours, minutes and seconds, or 2401311530.
+
+    Few other numbers are: of all with eight digits one in 27, of those with ten one in 200.
+    """
     values = values[np.isfinite(values)]
-    years, months, days = values // 10000, values // 100 % 100, values % 100
-    fits = (years >= 1980) & (years < 2100) & (months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)
-    return bool(len(values)) and bool((fits & (values == np.floor(values))).all())
+    if not len(values) or (values != np.floor(values)).any():
+        return False
+    return any(_have_form(values, *form) for form in ((8, 0), (10, 4), (12, 4), (14, 6)))
+
+
+def _have_form(values: Floats, digits: int, clock: int) -> bool:
+    """Whether all have so many digits, of which the last are a time of day."""
+    days, times = values // 10.0**clock, values % 10.0**clock * 10.0 ** (6 - clock)
+    years, months, day = days // 10000, days // 100 % 100, days % 100
+    is_day = (months >= 1) & (months <= 12) & (day >= 1) & (day <= 31)
+    is_year = (years < 100) if digits == 10 else (years >= 1980) & (years < 2100)
+    is_time = (times // 10000 < 24) & (times // 100 % 100 < 60) & (times % 100 < 60)
+    has_length = (values >= 10.0 ** (digits - 1)) & (values < 10.0**digits)
+    return bool((has_length & is_year & is_day & is_time).all())

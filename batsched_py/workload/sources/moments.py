@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ LATEST: Final = 1e11
 SURELY_UNIX: Final = 15 * 365 * 86400.0
 
 _DAY: Final = 86400.0
+
+#: Numbers of 32 bits have no seconds beyond this one.
+_EXACT: Final = 2.0**24
 
 #: No date has more characters; it takes minutes to find out what a million of them mean.
 _LONGEST_DATE: Final = 100
@@ -75,6 +78,12 @@ class Moments:
 
     def _numbers(self) -> NDArray[np.float64]:
         found = numbers(self._column, self._mapped)
+        dtype: Any = self._column.dtype
+        if dtype.kind == "f" and dtype.itemsize < 8 and np.nanmax(np.abs(found), initial=0) > _EXACT:
+            raise InputError(
+                f"{self._path}: {self._name}: numbers of {8 * dtype.itemsize} bits cannot tell seconds; "
+                "write them with 64 bits"
+            )
         if not self._mapped.unit and are_dates(found):
             seconds = f"columns={self._name}:{self._column.name}/s"
             raise InputError(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol, TextIO
@@ -32,7 +34,7 @@ from batsched_py.workload.sources.moments import (
     check_origins,
     without_zeros,
 )
-from batsched_py.workload.swf.conventions import CANCELLED
+from batsched_py.workload.swf.conventions import CANCELLED, FAILED
 from batsched_py.workload.swf.log import COLUMNS, SwfLog
 from batsched_py.workload.swf.reader import settled
 
@@ -48,6 +50,9 @@ PIECE: Final = 50_000
 
 #: What stands for a number that is not known; an empty field does, too.
 _UNKNOWN: Final = frozenset({"nan", "na", "n/a", "null", "none", "-", ""})
+
+#: A number of a user, a group and so on; with a zero ahead, or an exponent, it is a name.
+_NUMBER: Final = re.compile(r" *-?(?:0|[1-9][0-9]*)(?:\.0+)? *")
 
 #: What Slurm writes for a time without a limit.
 _UNLIMITED: Final = (2.0**32 - 1, 2.0**32 - 2)
@@ -144,9 +149,10 @@ class Table(Source):
                 skipped += 1
                 place = file.tell()
             file.seek(place)
-            _check_named(file, path)
+            names = _check_named(file, path)
             file.seek(place)
             options: Any = {"skipinitialspace": True, "keep_default_na": False, "na_values": [""]}
+            options |= {"low_memory": False, "dtype": dict.fromkeys(self._named(names), str)}
             first = skipped + 2
             try:
                 read = pd.read_csv(file, chunksize=rows, **options)
@@ -159,7 +165,9 @@ class Table(Source):
     def _reading(self, table: pd.DataFrame, account: Account) -> _Reading:
         """What the good rows of a table say; what was taken without being named is told once."""
         _check_distinct(map(str, table.columns), account.path)
-        preset = self._preset(table, account)
+        preset = self._preset(table.columns)
+        if preset.signature and not self.preset:
+            account.tell(f"read as a table of {preset.name} (-i preset=none reads it as any other)")
         table = preset.prepare(table)
         usual = [each for each in read_mapping(preset.columns) if each.theirs in table]
         mapping = {each.ours: each for each in (*usual, *read_mapping(self.columns))}
@@ -168,15 +176,17 @@ class Table(Source):
             account.tell(f"taken because of their names: columns {', '.join(taken)}")
         return _Reading(table, full, self.zone or preset.zone, preset.states, account)
 
-    def _preset(self, table: pd.DataFrame, account: Account) -> Preset:
+    def _named(self, columns: Collection[str]) -> set[str]:
+        """The columns that may hold names, to be read as they are written: user 007 is not user 7."""
+        said = (*read_mapping(self._preset(columns).columns), *read_mapping(self.columns))
+        theirs = dict(zip(NAMED, NAMED, strict=True)) | {each.ours: each.theirs for each in said}
+        return {theirs[name] for name in NAMED} & {*columns}
+
+    def _preset(self, columns: Collection[str]) -> Preset:
         """The preset that is named, or else the one for such columns, unless these are named."""
         if self.preset:
             return Preset() if self.preset == "none" else PRESETS.create(self.preset, {})
-        found = None if self.columns else preset_for(table.columns)
-        if found is None:
-            return Preset()
-        account.tell(f"read as a table of {found.name} (-i preset=none reads it as any other)")
-        return found
+        return (None if self.columns else preset_for(columns)) or Preset()
 
 
 @dataclass(frozen=True)
@@ -246,7 +256,10 @@ def log_in_memory(table: pd.DataFrame | ArrowStream, options: Mapping[str, str])
         _pyarrow()
         import pyarrow
 
-        frame, header = frame_of(pyarrow.table(table))
+        try:
+            frame, header = frame_of(pyarrow.table(table))
+        except pyarrow.ArrowException as error:
+            raise InputError(f"a table in memory that Arrow cannot read: {error}") from None
     else:
         raise InputError(f"a log is read from a file, a DataFrame or an Arrow stream, not from {type(table)}")
     source = SOURCES.create("csv", options)
@@ -306,7 +319,7 @@ class _Reading:
         if "job_number" in self._mapping and not _are_numbers_of_jobs(self._number("job_number")):
             self._table = table = table.rename(columns={self._mapping.pop("job_number").theirs: "id"})
         _check_columns(self._mapping.keys(), account.path)
-        moments = {
+        moments: dict[str, Moments] = {
             name: Moments(name, self._column(name), self._mapping[name], zone, account.path)
             for name in MOMENTS
             if name in self._mapping
@@ -343,14 +356,16 @@ class _Reading:
         }
         if "status" in self._mapping:
             found["status"] = self._states(words)
-        lasted = np.round(times["end"] - times["start"], 6) if {"start", "end"} <= times.keys() else None
-        if "run_time" not in found:
-            found["run_time"] = lasted
-        elif lasted is not None:
+        if {"start", "end"} <= times.keys():
+            lasted = np.round(times["end"] - times["start"], 6)
+            found.setdefault("run_time", lasted)
             self._tell_contradictions("run_time", found["run_time"], "end - start", lasted)
         self._never_started = np.zeros(len(self._table), dtype=bool)
         if "status" in found:
-            self._never_started = (found["status"] == CANCELLED) & ~(found["run_time"] >= 0)
+            never_began = ~(found["run_time"] >= 0)
+            if "start" in times:
+                never_began |= (found["run_time"] == 0) & np.isnan(times["start"])
+            self._never_started = (found["status"] == CANCELLED) & never_began
             unknown = np.full(len(self._table), -1.0)
             sizes = {"allocated_processors": unknown, "requested_processors": unknown}
             found |= settled({**sizes, **found}, self._never_started)
@@ -358,6 +373,8 @@ class _Reading:
 
     def _reject_unusable(self, times: Mapping[str, NDArray[np.float64]], numbers: _Columns) -> None:
         """Leave out rows that are no jobs."""
+        if "status" in numbers:
+            self._reject(np.isnan(numbers["status"]), "the job is not over")
         for name, column in {"submit": times["submit"], **numbers}.items():
             self._reject(~np.isfinite(column), f"{name} is no number or time")
         for name, column in times.items():
@@ -431,11 +448,17 @@ class _Reading:
     def _states(self, words: Mapping[str, int]) -> NDArray[np.float64]:
         column, mapped = self._column("status"), self._mapping["status"]
         found, unknown = mapping_of.states(column, mapped, words)
-        if not mapped.unit and "exit" not in mapped.theirs.lower() and mapping_of.are_slurms(column):
-            raise InputError(
-                f"{self._account.path}: status: most numbers are 3, which is COMPLETED in Slurm and a part "
-                f"of a job in a log; say columns=status:{mapped.theirs}/slurm or /swf"
-            )
+        if not mapped.unit and "exit" not in mapped.theirs.lower():
+            if mapping_of.are_slurms(column):
+                raise InputError(
+                    f"{self._account.path}: status: most numbers are 3, which is COMPLETED in Slurm and a "
+                    f"part of a job in a log; say columns=status:{mapped.theirs}/slurm or /swf"
+                )
+            if column.dtype.kind in "iuf" and (found == FAILED).sum() > (found > FAILED).sum():
+                self._account.tell(
+                    "status: most numbers are 0, which is a failure in a log; if it is a success, "
+                    f"say columns=status:{mapped.theirs}/exit"
+                )
         for word, count in sorted(unknown.items()):
             self._account.odd[f"status unknown, for {word!r}"] += count
         return found
@@ -451,19 +474,21 @@ def _are_numbers_of_jobs(values: NDArray[np.float64]) -> bool:
     return bool(((values >= 0) & (values == np.floor(values))).all())
 
 
-def _check_named(file: TextIO, path: Path) -> None:
-    """Refuse a table in which a column has no name of its own; pandas would take names for other columns."""
-    rows = csv.reader(file, skipinitialspace=True)
+def _check_named(file: TextIO, path: Path) -> list[str]:
+    """The names of the columns. Without one for each, pandas would take names for other columns."""
+    rows, first = csv.reader(file, skipinitialspace=True), list[str]()
     try:
         names = next(rows, [])
-        first = next(filter(None, rows), [])
     except csv.Error as error:
         raise InputError(f"{path}: not a table in CSV: {error}") from None
+    with suppress(csv.Error):  # of a field that is too long, which is reported with its line
+        first = next(filter(None, rows), [])
     _check_distinct(names, path)
     if len(first) > len(names):
         raise InputError(
             f"{path}: the first row has {len(first)} fields, but {len(names)} columns have names"
         )
+    return [name.removeprefix("\ufeff") for name in names]
 
 
 def _check_distinct(names: Iterable[str], path: Path) -> None:
@@ -505,9 +530,14 @@ def _pieces(columns: _Columns) -> Iterator[pd.DataFrame]:
 
 
 def _codes(column: pd.Series) -> tuple[NDArray[np.int64], str]:
-    """Numbers as they are, names numbered."""
+    """Numbers as they are, names numbered. Texts are numbers if all of them are written as numbers are."""
+    import pandas as pd
+
     numbers = mapping_of.numbers(column, Mapped("user", ""))
-    known = numbers[~column.isna().to_numpy()]
+    is_known = ~column.isna().to_numpy()
+    known = numbers[is_known]
     if (known == np.floor(known)).all():
-        return np.nan_to_num(numbers, nan=-1).astype(np.int64), ""
+        is_number = pd.api.types.is_numeric_dtype(column)
+        if is_number or all(map(_NUMBER.fullmatch, map(str, column[is_known].unique()))):
+            return np.nan_to_num(numbers, nan=-1).astype(np.int64), ""
     return numbered(column.fillna("").astype(str).to_numpy())

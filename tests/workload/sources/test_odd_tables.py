@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -285,3 +286,83 @@ def test_a_table_that_is_read_in_pieces_has_numbers_of_jobs_or_not(
     rows = [f"{name},{row},60,1" for row, name in enumerate(("7_1", "8", "9", "10"))]
     path.write_text("\n".join([f"job_number,{NEEDED}", *rows, ""]))
     assert set(bp.simulate(path, "fcfs", hosts=4).jobs["job_id"].astype(str)) == {"1", "2", "3", "4"}
+
+
+def test_users_are_called_as_they_are_written(tmp_path: Path) -> None:
+    log = read(tmp_path, NEEDED + ",user", "0,1,1,007", "1,1,1,7", "2,1,1,07", "3,1,1,7")
+    assert log.user.tolist() == [1, 2, 3, 2]
+    assert log.header["User"] == "1 007\n2 7\n3 07"
+    assert len(set(read(tmp_path, NEEDED + ",user", "0,1,1,1e3", "1,1,1,1000").user.tolist())) == 2
+    assert read(tmp_path, NEEDED + ",user", "0,1,1,12", "1,1,1,", "2,1,1,7.0").user.tolist() == [12, -1, 7]
+
+
+def test_a_user_stays_one_in_a_long_table(tmp_path: Path) -> None:
+    """pandas reads a long table in parts, of which some have numbers only, and some a name, too."""
+    rows = [f"{n},1,1,{n % 7 or ''}" for n in range(100_000)]
+    log = read(tmp_path, NEEDED + ",user", *rows, "100000,1,1,root")
+    assert np.unique(log.user).tolist() == [-1, 1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_durations_of_pandas_may_be_missing(unit: str) -> None:
+    hours: Any = pd.Series([pd.Timedelta(hours=1), pd.NaT]).astype(f"timedelta64[{unit}]")
+    assert bp.read_log(frame(requested_time=hours)).columns.requested_time.tolist() == [HOUR, -1]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [[pd.Timedelta(days=1, hours=1), dt.timedelta(hours=2)], ["1 days 01:00:00", "0 days 02:00:00.0"],
+     ["1 day, 1:00:00", "2:00:00"]],
+)  # fmt: skip
+def test_durations_as_python_and_pandas_write_them(written: list[Any]) -> None:
+    table = frame(requested_time=pd.Series(written, dtype=object))
+    assert bp.read_log(table).columns.requested_time.tolist() == [25 * HOUR, 2 * HOUR]
+
+
+def test_moments_in_too_few_bits_are_refused() -> None:
+    """As 32 bits, moments of our time are 128 s apart."""
+    with pytest.raises(InputError, match="submit: numbers of 32 bits cannot tell seconds"):
+        bp.read_log(frame(submit=np.array([1.7e9, 1.7e9 + 60], dtype=np.float32)))
+    assert bp.read_log(frame(submit=np.array([0, 60], dtype=np.float32))).columns.submit.tolist() == [0, 60]
+
+
+@pytest.mark.parametrize("date", ["2401311530", "202401311530", "20240131153058"])
+def test_moments_that_are_written_as_numbers_are_refused(tmp_path: Path, date: str) -> None:
+    with pytest.raises(InputError, match=f"numbers like {date} look like dates"):
+        read(tmp_path, NEEDED, f"{date},1,1", f"{int(date) + 1},1,1")
+
+
+def test_a_job_without_a_start_was_cancelled_also_if_its_run_time_is_0(tmp_path: Path) -> None:
+    head = "submit,start,end,run_time,allocated_processors,status"
+    log = read(tmp_path, head, "0,,50,0,8,CANCELLED", "5,6,16,10,1,CANCELLED", "5,20,20,0,4,CANCELLED")
+    assert log.never_started.tolist() == [True, False, False]
+    assert log.wait.tolist() == [50, 1, 15]
+
+
+def test_jobs_that_are_not_over_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = read(tmp_path, NEEDED + ",status", "0,10,1,COMPLETED", "1,7,1,Running", "2,0,1,PENDING")
+    assert len(log) == 1
+    assert log.left_out == {"the job is not over": 2}
+    assert "line 3: the job is not over" in caplog.text
+    rows = ["0,10,1,3", "1,7,1,1"]
+    assert len(read(tmp_path, NEEDED + ",state", *rows, columns="status:state/slurm")) == 1
+
+
+def test_return_codes_in_a_column_that_does_not_say_so_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [f"{n},1,1,{int(n == 3)}" for n in range(5)]
+    said = "status: most numbers are 0, which is a failure in a log"
+    read(tmp_path, NEEDED + ",status", *rows)
+    assert said in caplog.text
+    caplog.clear()
+    for unit, states in (("exit", [1, 1, 1, 0, 1]), ("swf", [0, 0, 0, 1, 0])):
+        log = read(tmp_path, NEEDED + ",status", *rows, columns=f"status:status/{unit}")
+        assert log.status.tolist() == states
+    assert said not in caplog.text
+
+
+def test_what_arrow_cannot_read_is_one_line() -> None:
+    table = polars.DataFrame({"submit": [0], "run_time": [1], "requested_processors": [1]})
+    with pytest.raises(InputError, match="a table in memory that Arrow cannot read"):
+        bp.read_log(table.with_columns(polars.col("run_time").cast(polars.Int128)))
