@@ -80,7 +80,7 @@ def estimates(logs: dict[str, Path]) -> None:
 def dominance(logs: dict[str, Path]) -> None:
     """A mean slowdown, and what is beside it now."""
     overview = bp.simulate(logs["KTH-SP2"], "easy", progress=False).overview
-    beside = f"median {overview.p50_bounded_slowdown:.2f}, top 1% {overview.share_of_top_percent:.0%}"
+    beside = f"median {overview.bounded_slowdown_median:.2f}, top 1% {overview.part_of_top_percent:.0%}"
     tell("bounded slowdown of EASY on KTH-SP2", f"{overview.mean_bounded_slowdown:.1f}", beside)
 
 

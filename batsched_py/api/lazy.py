@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from batsched_py.api import console, control, explained, figures, log, rankings, result, simulate
     from batsched_py.campaign import archive, executors, html_report, plan_file, prepare, store
     from batsched_py.campaign import files as campaign_files, review, run as campaign_run
-    from batsched_py.campaign.review import facts as review_facts
+    from batsched_py.campaign.review import facts as review_facts, thorough as review_thorough
     from batsched_py.decision import server
     from batsched_py.engines import python as python_engine
     from batsched_py.experiment import build, run as experiment_run
@@ -51,7 +51,7 @@ else:
         "api": "console control explained figures log rankings result simulate",
         "campaign": "archive executors html_report plan_file prepare review store campaign_files=files "
         "campaign_run=run",
-        "campaign.review": "review_facts=facts",
+        "campaign.review": "review_facts=facts review_thorough=thorough",
         "decision": "server",
         "engines": "python_engine=python",
         "experiment": "build experiment_run=run",

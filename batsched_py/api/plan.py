@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from batsched_py.analysis.runs.aggregate import Baseline
+from batsched_py.api import lazy
 from batsched_py.api.figures import CampaignFigures
 from batsched_py.api.log import FileName, Log
 from batsched_py.api.terminal import shown, somebody_looks, waiting
@@ -19,7 +20,7 @@ from batsched_py.campaign import plan_file, store
 from batsched_py.campaign.executors import executor_of
 from batsched_py.campaign.plan import BUILT_IN, PlanText, PlanWords
 from batsched_py.campaign.prepare import prepared
-from batsched_py.campaign.review import Check, review
+from batsched_py.campaign.review import Check, review, worst_first
 from batsched_py.campaign.review.facts import of_campaign
 from batsched_py.campaign.run import RunResult, State
 from batsched_py.errors import InputError, RunsFailed
@@ -53,9 +54,30 @@ class Campaign(store.Campaign):
         """
         return self.aggregated(by, Baseline.parse(baseline), metrics).frame()
 
-    def review(self) -> list[Check]:
-        """What a reviewer would object to, as `batsched-py review` tells it, the worst first."""
-        return review(of_campaign(self))
+    def review(
+        self,
+        *,
+        thorough: bool = False,
+        log_folders: Sequence[FileName] = (),
+        workers: int | None = None,
+        trust: bool = False,
+        progress: bool | None = None,
+    ) -> list[Check]:
+        """What a reviewer would object to, the worst first, by the options of `batsched-py review`."""
+        checks = review(of_campaign(self))
+        if not thorough:
+            return checks
+        wanted = somebody_looks() if progress is None else progress
+        executor = executor_of("processes", None, workers)
+        folders = [Path(folder) for folder in log_folders]
+        return worst_first(
+            [
+                *checks,
+                *lazy.review_thorough.thorough(
+                    self, executor, folders, trust, lambda results, total: _watched(results, total, wanted)
+                ),
+            ]
+        )
 
     def __repr__(self) -> str:
         states = [result.state for result in self.results()]

@@ -29,14 +29,14 @@ from batsched_py.watch.live import Screen
 from batsched_py.watch.telling import clock
 
 
-def with_progress(results: Iterable[RunResult], total: int) -> Iterator[RunResult]:
-    """What is done, with a bar on a terminal and a line for each run elsewhere."""
+def with_progress(results: Iterable[RunResult], total: int, err: bool = False) -> Iterator[RunResult]:
+    """What is done, with a bar on a terminal and a line for each run elsewhere, on stderr with ``err``."""
     number = 0
     with shown("runs", lambda: (number, total)):
         for number, result in enumerate(results, start=1):
             if not somebody_looks():
                 told = f"{result.seconds:.1f} s" if result.error is None else "failed"
-                say(f"[{number}/{total}] {result.name}: {told}")
+                say(f"[{number}/{total}] {result.name}: {told}", err=err)
             yield result
 
 

@@ -132,6 +132,11 @@ def review(study: Study) -> list[Check]:
     checks: list[Check] = []
     for each in (*conditions.CHECKS, *conclusions.CHECKS):
         checks += each(study)
+    return worst_first(checks)
+
+
+def worst_first(checks: Sequence[Check]) -> list[Check]:
+    """Those that fail, those that warn, and the others."""
     order = ("fail", "warn", "ok")
     return sorted(checks, key=lambda check: order.index(check.verdict))
 
