@@ -12,7 +12,7 @@ BIN := .venv/bin
 CORE := hatch_build.py $(wildcard native/*.hpp native/binding/*)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help docs demo dist-check test test-slow test-lowest lint bench fuzz kills mutants clean
+.PHONY: help docs demo dist-check test test-slow test-lowest test-newest lint bench fuzz kills mutants clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -31,8 +31,16 @@ test-slow: .venv/dev.stamp  ## run the slow tests, and those of properties with 
 	$(BIN)/python -m pytest -q -m slow -n 2 --dist worksteal
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -m 'hypothesis and not slow' -n 2 --dist worksteal
 
+# Some tests only: make test-lowest TESTS=tests/api
 test-lowest: .venv-lowest/dev.stamp  ## run the tests with the lowest version of all that pyproject.toml allows
-	.venv-lowest/bin/python -m pytest -q -n 2 --dist worksteal $(LOWEST_TESTS)
+	.venv-lowest/bin/python -m pytest -q -n 2 --dist worksteal $(TESTS)
+
+test-newest:  ## run the tests with the newest version of all that the index has, in a fresh environment
+	rm -rf .venv-newest
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e '.[dev]'
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/interop/requirements.txt
+	.venv-newest/bin/python -m pytest -q -n 2 --dist worksteal $(TESTS)
 
 lint: .venv/dev.stamp  ## ruff and mypy
 	$(BIN)/ruff check .
@@ -66,7 +74,7 @@ dist-check: .venv/dev.stamp  ## build wheels and sources, install them alone wit
 	$(BIN)/python .ci/dist_check.py
 
 clean:  ## remove all that was made
-	rm -rf .venv .venv5 .venv-lowest out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv5 .venv-lowest .venv-newest out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "no working Python >= 3.11 with venv found; try: make PYTHON=/path/to/python3.11, or on Debian: apt install python3-venv" >&2; exit 1; }
