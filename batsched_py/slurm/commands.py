@@ -250,9 +250,13 @@ def what_if_command(as_json: bool, output: Path | None, **given: Any) -> None:
 @click.argument("conf", metavar="SLURM.CONF", type=FILE)
 @click.argument("listing", metavar="JOBS", type=FILE)
 @option("--log FILE", "A log of `sacct -P`: how much of their limits jobs use.", type=FILE)
-@option("--job ID", "Ask about this job: what if it asked for less?")
+@option("--job ID", "Ask about this job: what might it ask for instead, to start earlier?")
 @option("--time T", "A time limit for --job, like 30 (minutes) or 2:00:00.")
 @option("--nodes N", "A number of nodes for --job.", type=click.IntRange(1))
+@option(
+    "--submit OPTIONS",
+    'Ask about a job that is not submitted yet, by options of sbatch, like "-N 4 -t 2:00:00 -p gpu".',
+)
 @option(
     "--at TIME", "When JOBS was printed, like 2026-05-01T08:00:00.  [default: as it tells]", name="moment"
 )
@@ -271,33 +275,38 @@ def what_if_command(as_json: bool, output: Path | None, **given: Any) -> None:
 def forecast_command(as_json: bool, output: Path | None, **asked: Any) -> None:
     """Tell when each waiting job will start.
 
-    And when would one start that asked for less time, or for fewer nodes? JOBS is what `squeue --json` or
-    `scontrol show job` printed, or a table of `squeue` with its header, such as that of `squeue -l`. What a
-    table does not tell is assumed, and said. A start by limits assumes that all jobs run as long as they may.
-    With --log, run times are drawn from the shares of their limits that jobs of the same user used (of all
-    users, if the user has few), and a start is a median with an 80 % interval. Nobody submits further jobs in
-    a forecast.
+    And when would one start that is not submitted yet (--submit), or that asked for something else? JOBS is
+    what `squeue --json` or `scontrol show job` printed, or a table of `squeue` with its header, such as that
+    of `squeue -l`. What a table does not tell is assumed, and said. A start by limits assumes that all jobs
+    run as long as they may. With --log, run times are drawn from the shares of their limits that jobs of the
+    same user used (of all users, if the user has few), and a start is a median with an 80 % interval. Nobody
+    submits further jobs in a forecast.
+
+    For the job of --submit, and for a --job without --time and --nodes, there is advice, what gains most
+    first: less time, fewer nodes, another partition or QOS, a later begin. OPTIONS may have --uid: whose job
+    it is.
 
     \b
     Examples:
       scontrol show job > jobs.txt
       batsched-py slurm forecast /etc/slurm/slurm.conf jobs.txt --log jobs.sacct
       batsched-py slurm forecast slurm.conf jobs.json --job 1234 --time 2:00:00 --nodes 4
+      batsched-py slurm forecast slurm.conf jobs.txt --submit "-N 128 -t 12:00:00 -p gpu -A physics"
     """
     from batsched_py.slurm import tables
-    from batsched_py.slurm.forecast import forecast
+    from batsched_py.slurm.forecast import forecast, page
 
     question = forecast.Question(**asked)
     wishes = question.time is not None or question.nodes is not None
     if question.job is None and wishes:
         raise InputError("--time and --nodes are about a job; give --job ID too")
-    if question.job is not None and not wishes:
-        raise InputError("--job needs --time or --nodes: what it might ask for instead")
+    if question.job is not None and question.submit is not None:
+        raise InputError("give --job or --submit, not both")
     with _mistakes_told():
         found = forecast.answer(question)
     if not as_json:
         _tell_unmodelled(found.not_modelled, ", which --json lists")
-    tell(found, as_json, output, forecast.write_forecast_page, tables.forecast_table)
+    tell(found, as_json, output, page.write_forecast_page, tables.forecast_table)
 
 
 @slurm_command.command("backtest")

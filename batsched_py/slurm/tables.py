@@ -11,7 +11,15 @@ from batsched_py.api.console import console_for_tables
 from batsched_py.protocol.shown import harmless
 from batsched_py.slurm.comparison import HEADS, Comparison, cells
 from batsched_py.slurm.forecast import backtest
-from batsched_py.slurm.forecast.forecast import Forecast, as_it_is_and_instead, forecast_cells, forecast_heads
+from batsched_py.slurm.forecast.forecast import Forecast
+from batsched_py.slurm.forecast.page import (
+    advice_cells,
+    advice_heads,
+    advice_title,
+    as_it_is_and_instead,
+    forecast_cells,
+    forecast_heads,
+)
 from batsched_py.slurm.prepared import Range, Spread
 from batsched_py.slurm.what_if import EFFECT_HEADS, Outcome, effect_cells, ran_no_more
 from batsched_py.slurm.worth import Worth
@@ -121,6 +129,10 @@ def forecast_table(found: Forecast) -> None:
         console.print(f"\njob {harmless(found.instead.id)}, as it is and instead")
         rows = {name: forecast_cells(job, found) for name, job in as_it_is_and_instead(found).items()}
         console.print(_filled(heads, rows))
+    if found.advice:
+        console.print(f"\n{harmless(advice_title(found))}, what gains most first")
+        rows = {each.option: advice_cells(each, found) for each in found.advice}
+        console.print(_filled(advice_heads(found), rows))
 
 
 def _filled(heads: Sequence[str], rows: dict[str, list[str]]) -> Table:

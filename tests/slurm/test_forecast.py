@@ -125,6 +125,47 @@ def test_a_log_gives_likely_starts_and_intervals(cluster: Path) -> None:
     assert first["early"] <= first["median"] <= first["late"] <= first["by_limits"] + 120
 
 
+def test_a_job_that_is_not_submitted_yet(cluster: Path) -> None:
+    (cluster / "slurm.conf").write_text(CONF + "PartitionName=short Nodes=n[1-2] MaxTime=30 PriorityTier=5\n")
+    found = forecast_of(cluster, "--submit", "-N 2 -t 1:00:00")
+    (new,) = [job for job in found["jobs"] if job["id"] == "new"]
+    assert (found["about"], found["misplaced"]) == ("new", 0), "those that run are not thrown off their nodes"
+    assert near(new["start"]["by_limits"], 2), "after job 3, which needs all nodes"
+    gains = {each["option"]: each["gain_by_limits"] for each in found["advice"]}
+    assert list(gains.values()) == sorted(gains.values(), reverse=True)
+    assert near(gains["--time=00:15:00"], 2 - 40 / 60), "it fits in before job 3, when job 7 is over"
+    assert near(gains["--begin=now+6hours"], 2 - 6)
+    assert "--partition=short" not in gains, "its limit is too long for that"
+    found = forecast_of(cluster, "--submit", "-N 2 -t 10")
+    (short,) = [each for each in found["advice"] if each["option"] == "--partition=short"]
+    assert near(short["expected"]["start"]["by_limits"], 0.5), "node 1 is busy until 8:30"
+
+
+def test_advice_for_a_waiting_job_by_qos(cluster: Path) -> None:
+    conf = CONF + "PriorityType=priority/multifactor\nPriorityWeightQOS=1000\n"
+    (cluster / "slurm.conf").write_text(conf)
+    (cluster / "qos.txt").write_text("Name|Priority\nnormal|0\nhigh|10\n")
+    found = forecast_of(cluster, "--job", "5", "--accounts", cluster / "qos.txt")
+    (high,) = [each for each in found["advice"] if each["option"] == "--qos=high"]
+    assert high["expected"]["priority"] == 80 + 1000 - 1, "the least priority is 1"
+    assert near(high["gain_by_limits"], 2), "it is the first in the queue then"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("-N 9", "--submit: such a job never starts (BadConstraints)"),
+        ("-p gone", "there is no partition gone"),
+        ("-n 'x", "No closing quotation"),
+        ("-N many", "--submit: --nodes: 'many' is not a number of nodes"),
+    ],
+)
+def test_a_job_that_cannot_be_submitted(cluster: Path, options: str, words: str) -> None:
+    arguments = ["slurm", "forecast", cluster / "slurm.conf", cluster / "jobs.txt", "--submit", options]
+    code, _, err = call_here(arguments)
+    assert code == 1 and words in err
+
+
 def test_squeue_json_of_both_kinds_tells_the_same(cluster: Path) -> None:
     text = read_live(cluster / "jobs.txt", "UTC", Findings()).jobs
 
@@ -317,7 +358,7 @@ def test_questions_that_make_no_sense(cluster: Path) -> None:
     arguments = ["slurm", "forecast", cluster / "slurm.conf", cluster / "jobs.txt"]
     for options, words in [
         (["--time", "5"], "give --job ID too"),
-        (["--job", "5"], "--job needs --time or --nodes"),
+        (["--job", "5", "--submit", "-N 1"], "give --job or --submit, not both"),
         (["--job", "77", "--time", "5"], "there is no waiting job '77'"),
         (["--job", "5", "--time", "x"], "--time: 'x' is not a time"),
         (["--job", "6", "--time", "5"], "job '6' is held"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
@@ -13,11 +12,11 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batsched_py.analysis import pages
 from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
 from batsched_py.simulator.machine_files import NodeKind
 from batsched_py.slurm.conf import Cluster, read_cluster
+from batsched_py.slurm.forecast.advice import alternatives, submitted
 from batsched_py.slurm.forecast.backtest import settled
 from batsched_py.slurm.forecast.live import LiveJob, RunTime, completed, limit_of, pinned, workload_of
 from batsched_py.slurm.forecast.squeue_table import read_live
@@ -51,6 +50,10 @@ class Accuracy(Struct, frozen=True):
         names, counts = np.unique(users, return_counts=True)
         often = [str(name) for name, count in zip(names, counts, strict=True) if name and count >= ENOUGH]
         return cls(shares, {name: shares[users == name] for name in often})
+
+    def longer(self, user: str, share: float) -> float:
+        """The share of the jobs alike that used more than such a share of their limits."""
+        return float(np.mean(self.by_user.get(user, self.all) > share))
 
     def drawn(self, seed: int) -> RunTime:
         """How long a job may run that has run for so long, drawn from jobs alike."""
@@ -96,6 +99,22 @@ class Expected(Struct, frozen=True, kw_only=True):
     start: Start
 
 
+class Advice(Struct, frozen=True, kw_only=True):
+    """What comes of asking for something else. A gain is by how many seconds the job starts earlier."""
+
+    option: str
+    """What to tell ``sbatch``."""
+    expected: Expected
+    gain_by_limits: float | None
+    """None if the job does not start, here or as it is."""
+    gain: float | None = None
+    """The median over run times like those of a log, each taken for both, as the two others."""
+    least_gain: float | None = None
+    most_gain: float | None = None
+    too_short: float | None = None
+    """The share of the jobs alike that ran longer than such a time limit."""
+
+
 class Forecast(Struct, frozen=True, kw_only=True):
     """All waiting jobs, those that start first come first."""
 
@@ -108,6 +127,10 @@ class Forecast(Struct, frozen=True, kw_only=True):
     jobs: list[Expected]
     instead: Expected | None = None
     """The job that was asked about, if it asked for less."""
+    about: str = ""
+    """The job that advice is for; ``new`` is one that is not submitted yet."""
+    advice: list[Advice] = []
+    """What gains most comes first."""
     misplaced: int = 0
     """Running jobs that do not fit on their nodes, as it seems; they wait there until they do."""
     not_modelled: list[str] = []
@@ -121,19 +144,29 @@ class Wish(Struct, frozen=True):
     time: float | None = None
     nodes: int | None = None
 
-    def applied(self, jobs: Sequence[LiveJob]) -> list[LiveJob]:
-        """The jobs, with this one changed."""
-        found = [job for job in jobs if job.id == self.job and job.state == "waiting"]
-        if not found:
-            raise InputError(f"there is no waiting job {self.job!r}")
-        if found[0].is_held:
-            raise InputError(f"job {self.job!r} is held, and has no forecast")
-        job, (least, most) = found[0], found[0].nodes
+    def applied(self, jobs: Sequence[LiveJob]) -> LiveJob:
+        """The job as it would be then."""
+        job = waiting_job(jobs, self.job)
+        least, most = job.nodes
         changed = replace(job, time=self.time or job.time)
         if self.nodes is not None:
             tasks = job.tasks if most is None else job.tasks * self.nodes // least
             changed.nodes, changed.tasks = (self.nodes, self.nodes), max(tasks, self.nodes)
-        return [changed if each is job else each for each in jobs]
+        return changed
+
+
+def waiting_job(jobs: Sequence[LiveJob], name: str) -> LiveJob:
+    """A job that waits, by its number."""
+    found = [job for job in jobs if job.id == name and job.state == "waiting"]
+    if not found:
+        raise InputError(f"there is no waiting job {name!r}")
+    if found[0].is_held:
+        raise InputError(f"job {name!r} is held, and has no forecast")
+    return found[0]
+
+
+INSTEAD = "instead"
+"""What a change is called that was asked about."""
 
 
 def forecast(
@@ -142,34 +175,37 @@ def forecast(
     now: float,
     accuracy: Accuracy | None,
     repetitions: int,
-    wish: Wish | None,
+    changes: Mapping[str, LiveJob],
     findings: Findings,
 ) -> Forecast:
-    """Simulate the queue from now on, by time limits and with run times like those of a log."""
-    variants = [list(jobs)] + ([wish.applied(jobs)] if wish is not None else [])
+    """Simulate the queue from now on, by time limits and with run times like those of a log.
+
+    The same is done with each of some changes of a job.
+    """
     repetitions = 0 if accuracy is None else repetitions
-    found: list[dict[str, float]] = []
+    variants = [list(jobs)]
+    variants += [[change if job.id == change.id else job for job in jobs] for change in changes.values()]
+    found: list[list[dict[str, float]]] = [[]]
     with (
         TemporaryDirectory(prefix="forecast-") as room,
-        shown("simulations", lambda: (len(found), len(variants) * (1 + repetitions))),
+        shown("simulations", lambda: (sum(map(len, found)), len(variants) * (1 + repetitions))),
     ):
         simulator = _Simulator(cluster, now, Path(room), findings)
-        starts = []
         for variant in variants:
-            first = len(found)
-            found.append(simulator.starts(variant, lambda job, ran: limit_of(job)))
+            found[-1].append(simulator.starts(variant, lambda job, ran: limit_of(job)))
             for seed in range(repetitions):
                 assert accuracy is not None
-                found.append(simulator.starts(variant, accuracy.drawn(seed)))
-            starts.append({job.id: _start(job.id, *found[first:]) for job in variant})
-    waiting = [
-        [_expected(job, of_jobs[job.id]) for job in variant if not job.runs and not job.is_held]
-        for variant, of_jobs in zip(variants, starts, strict=True)
+                found[-1].append(simulator.starts(variant, accuracy.drawn(seed)))
+            found.append([])
+    as_it_is, *changed = found[:-1]
+    expected = [_expected(job, _start(job.id, *as_it_is)) for job in jobs if not job.runs and not job.is_held]
+    expected.sort(key=lambda job: (job.start.by_limits is None, job.start.by_limits or 0.0, job.id))
+    answers = [
+        _advice(option, jobs, change, as_it_is, of_change, accuracy)
+        for (option, change), of_change in zip(changes.items(), changed, strict=True)
     ]
-    expected = sorted(
-        waiting[0], key=lambda job: (job.start.by_limits is None, job.start.by_limits or 0.0, job.id)
-    )
-    instead = None if wish is None else next(job for job in waiting[1] if job.id == wish.job)
+    instead = next((each.expected for each in answers if each.option == INSTEAD), None)
+    advice = [] if instead is not None else sorted(answers, key=_worst_last)
     return Forecast(
         now=datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M:%S"),
         running=sum(job.runs for job in jobs),
@@ -177,8 +213,43 @@ def forecast(
         repetitions=repetitions,
         jobs=expected,
         instead=instead,
+        about=advice[0].expected.id if advice else "",
+        advice=advice,
         misplaced=simulator.misplaced,
     )
+
+
+def _advice(
+    option: str,
+    jobs: Sequence[LiveJob],
+    change: LiveJob,
+    as_it_is: Sequence[Mapping[str, float]],
+    changed: Sequence[Mapping[str, float]],
+    accuracy: Accuracy | None,
+) -> Advice:
+    name, limit = change.id, limit_of(next(job for job in jobs if job.id == change.id))
+    gains = [
+        before[name] - after[name] if name in before and name in after else None
+        for before, after in zip(as_it_is, changed, strict=True)
+    ]
+    by_limits, *rest = gains
+    drawn = [gain for gain in rest if gain is not None]
+    least, median, most = np.quantile(drawn, (TAIL, 0.5, 1 - TAIL)).tolist() if drawn else (None,) * 3
+    share = limit_of(change) / limit
+    return Advice(
+        option=option,
+        expected=_expected(change, _start(name, *changed)),
+        gain_by_limits=by_limits,
+        gain=median,
+        least_gain=least,
+        most_gain=most,
+        too_short=accuracy.longer(change.user, share) if accuracy is not None and share < 1 else None,
+    )
+
+
+def _worst_last(advice: Advice) -> tuple[bool, float, float]:
+    gain = advice.gain if advice.gain is not None else advice.gain_by_limits
+    return gain is None, -(gain or 0.0), -(advice.gain_by_limits or 0.0)
 
 
 class _Simulator:
@@ -208,7 +279,7 @@ class _Simulator:
         return found
 
 
-def _start(name: str, by_limits: dict[str, float], *drawn: dict[str, float]) -> Start:
+def _start(name: str, by_limits: Mapping[str, float], *drawn: Mapping[str, float]) -> Start:
     known = [starts[name] for starts in drawn if name in starts]
     early, median, late = np.quantile(known, (TAIL, 0.5, 1 - TAIL)).tolist() if known else (None,) * 3
     return Start(by_limits=by_limits.get(name), median=median, early=early, late=late)
@@ -221,7 +292,7 @@ def _expected(job: LiveJob, start: Start) -> Expected:
         account=job.fields.get("account", ""),
         partition=",".join(job.partitions),
         nodes=job.nodes[0],
-        cpus=job.tasks * job.cpus_per_task,
+        cpus=(job.tasks or job.nodes[0] * (job.tasks_per_node or 1)) * job.cpus_per_task,
         time_limit=inf if job.time is None else job.time,
         priority=job.fields["priority"],
         start=start,
@@ -237,6 +308,7 @@ class Question(Struct, frozen=True):
     job: str | None
     time: str | None
     nodes: int | None
+    submit: str | None
     moment: str | None
     repetitions: int
     accounting: tuple[Path, ...]
@@ -269,96 +341,16 @@ def answer(question: Question) -> Forecast:
     )
     findings.check()
     accuracy = None if question.log is None else Accuracy.of_log(question.log, question.zone)
-    wish = None if question.job is None else Wish(question.job, time, question.nodes)
     jobs = completed(live, question.listing, cluster, findings)
     findings.check()
-    found = forecast(cluster, jobs, now, accuracy, question.repetitions, wish, findings)
+    changes: dict[str, LiveJob] = {}
+    if question.submit is not None:
+        new = submitted(question.submit, jobs, cluster, now, question.zone, findings)
+        jobs.append(new)
+        changes = alternatives(new, cluster, now)
+    elif question.job is not None and time is None and question.nodes is None:
+        changes = alternatives(waiting_job(jobs, question.job), cluster, now)
+    elif question.job is not None:
+        changes = {INSTEAD: Wish(question.job, time, question.nodes).applied(jobs)}
+    found = forecast(cluster, jobs, now, accuracy, question.repetitions, changes, findings)
     return replace(found, not_modelled=list(dict.fromkeys(map(str, findings.unmodelled))))
-
-
-def write_forecast_page(path: str | Path, found: Forecast) -> None:
-    """Write the page: one file that needs no other and no network."""
-    title = f"When jobs will start, as of {found.now} UTC"
-    note = "Nobody submits further jobs in a forecast."
-    if found.repetitions:
-        note += (
-            f" Run times were drawn from a log {found.repetitions} times; intervals hold 80 % of the starts."
-        )
-    if found.misplaced:
-        note += f" {found.misplaced} running jobs do not fit on their nodes, as it seems."
-    shown = pages.tiles(
-        [
-            ("waiting", f"{len(found.jobs):,}", ""),
-            ("running", f"{found.running:,}", ""),
-            ("held", f"{found.held:,}", "they have no forecast"),
-        ]
-    )
-    header = f'<h1>{html.escape(title)}</h1>\n<p class="note">{note}</p>\n<div id="tiles">{shown}</div>'
-
-    def section(title: str, note: str, jobs: dict[str, Expected]) -> str:
-        rows = [[*map(html.escape, (name, *forecast_cells(job, found)))] for name, job in jobs.items()]
-        return pages.section(title, note, pages.table("", forecast_heads(found), rows), layout="wide")
-
-    sections = []
-    if found.instead is not None:
-        sections.append(section(f"Job {html.escape(found.instead.id)}", "", as_it_is_and_instead(found)))
-    figure = pages.figure("Waiting jobs that have started", "starts")
-    sections += [
-        pages.section("Starts", "", figure, layout="wide"),
-        section("Jobs", "Those that start first come first.", {job.id: job for job in found.jobs}),
-    ]
-    pages.write_figures_page(path, title, header, "".join(sections), {"starts": _starts(found)})
-
-
-def as_it_is_and_instead(found: Forecast) -> dict[str, Expected]:
-    """The job that was asked about; nothing if none was."""
-    if found.instead is None:
-        return {}
-    as_it_is = next(job for job in found.jobs if job.id == found.instead.id)
-    return {"as it is": as_it_is, "instead": found.instead}
-
-
-def forecast_heads(found: Forecast) -> list[str]:
-    """The heads of the columns; the last ones are known with a log only."""
-    heads = ["job", "user", "partition", "nodes", "cpus", "limit", "priority", "starts in, by limits"]
-    return heads + (["starts in, likely", "80 % of the times"] if found.repetitions else [])
-
-
-def forecast_cells(job: Expected, found: Forecast) -> list[str]:
-    """The cells of a row behind the job's number."""
-    start = job.start
-    likely = [] if not found.repetitions else [_in(start.median), f"{_in(start.early)} to {_in(start.late)}"]
-    return [
-        job.user,
-        job.partition,
-        f"{job.nodes}",
-        f"{job.cpus}",
-        "none" if job.time_limit == inf else pages.time_text(job.time_limit),
-        f"{job.priority}",
-        _in(start.by_limits),
-        *likely,
-    ]
-
-
-def _in(seconds: float | None) -> str:
-    return "?" if seconds is None else pages.time_text(seconds)
-
-
-def _starts(found: Forecast) -> pages.Figure | None:
-    layers = []
-    for place, (name, field) in enumerate((("by limits", "by_limits"), ("likely", "median"))):
-        times = sorted(time for job in found.jobs if (time := getattr(job.start, field)) is not None)
-        points = [
-            pages.Point(time, number, pages.time_text(time), f"{name}: {number} jobs have started")
-            for number, time in enumerate(times, start=1)
-        ]
-        if points:
-            layers.append(pages.Layer("steps", points, place, name))
-    if not layers:
-        return None
-    last = max(mark.x for layer in layers for mark in layer.marks if isinstance(mark, pages.Point))
-    return pages.Figure(
-        pages.Axis("time from now", "s", ends=(0, max(last, 60.0))),
-        pages.Axis("jobs", ends=(0, max(len(found.jobs), 1))),
-        layers,
-    )

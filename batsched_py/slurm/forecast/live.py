@@ -215,6 +215,9 @@ FOR_EVER = 365 * 86400.0
 #: Above every priority of Slurm.
 FIRST = 1 << 33
 
+#: Waiting jobs come so many seconds later, even those of partitions of a higher tier.
+AFTERWARDS = 2.0
+
 _ENDS = ("afterok", "afternotok", "aftercorr")
 _TARGET = re.compile(r"([0-9]+(?:_[0-9]+)?)(?:\+([0-9]{1,9}))?")
 """A job, and how many minutes must have passed since its start."""
@@ -297,8 +300,8 @@ def _from_now_on(job: LiveJob, now: float, ran: float, first: int) -> LiveJob:
         rest.fields["priority"] = first
         rest.fields.pop("node_list", None)
         rest.features = "|".join(map(_feature, job.node_names))
-    elif job.eligible is not None and job.eligible > now:
-        rest.fields["begin"] = job.eligible - now
+    else:
+        rest.fields["begin"] = max((job.eligible or now) - now, AFTERWARDS)
     return rest
 
 

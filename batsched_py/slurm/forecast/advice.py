@@ -1,0 +1,144 @@
+"""A job that is not submitted yet, and what a job might ask for instead so that it starts earlier."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from math import ceil, inf
+
+from msgspec.structs import replace
+
+from batsched_py.errors import InputError
+from batsched_py.simulator.machine_files import platform_of
+from batsched_py.slurm.conf import Cluster
+from batsched_py.slurm.forecast.live import LiveJob, with_limit
+from batsched_py.slurm.jobs import JobMaker
+from batsched_py.slurm.policy.priorities import FIRST
+from batsched_py.slurm.policy.settings import ROOT, Configuration
+from batsched_py.slurm.policy.setup import Setup
+from batsched_py.slurm.reading import Clock, Findings
+from batsched_py.slurm.sbatch import read_options
+from batsched_py.slurm.scenario import words_of
+from batsched_py.workload.sources.accounting import written_duration
+
+NEW = "new"
+"""What a job is called that is not submitted yet."""
+
+#: Time limits and numbers of nodes are divided by these.
+PARTS = (2, 4)
+
+#: A job begins so many hours later.
+LATER = (6, 24)
+
+
+class Entrance:
+    """What Slurm would say to a job that is submitted now: its priority, or why it never starts."""
+
+    def __init__(self, cluster: Cluster, now: float) -> None:
+        self._configuration, self._machine, self._now = cluster.configuration, cluster.machine, now
+        hosts = platform_of(cluster.machine, cluster.licences, "slurm.conf").as_protocol()[0]
+        self._setup = Setup(cluster.configuration, hosts)
+
+    def of(self, job: LiveJob) -> tuple[int, str]:
+        """The priority without any age, and why it can never start, if it cannot."""
+        maker = JobMaker(
+            self._configuration, words_of(self._machine), Clock(self._now), findings := Findings()
+        )
+        given = replace(job, fields={**job.fields, "priority": None, "node_list": ""}, dependency="")
+        made = list(maker.jobs(given))
+        findings.check()
+        records, never = self._setup.records(made[0], 0.0)
+        if not records:
+            return 0, never.reason
+        self._setup.priorities().enter(records, 0.0)
+        return max(record.priority for record in records), ""
+
+
+def submitted(
+    words: str, jobs: Sequence[LiveJob], cluster: Cluster, now: float, zone: str, findings: Findings
+) -> LiveJob:
+    """The job that a call of ``sbatch`` with these options would submit, with the priority it would get."""
+    where = "--submit"
+    with findings.noting(where):
+        submission = read_options(shlex.split(words), where, findings)
+        eligible = Clock(0.0, zone).moment(submission.begin, now) if submission.begin else None
+    findings.check()
+    told = {name: getattr(submission, name) for name in submission.__struct_fields__}
+    told |= {"name": NEW, "begin": "", "tasks": submission.tasks or 0, "nodes": submission.nodes or (1, None)}
+    job = with_limit(LiveJob(id=NEW, state="waiting", eligible=eligible, **told), cluster.configuration)
+    configuration = cluster.configuration
+    if not job.partitions:
+        job.partitions = tuple(each.name for each in configuration.partitions if each.default)[-1:]
+        job = with_limit(job, configuration)
+    priority, never = Entrance(cluster, now).of(job)
+    if never:
+        raise InputError(f"--submit: such a job never starts ({never})")
+    if configuration.priority.type == "basic":
+        lowest = min((each.fields["priority"] for each in jobs if not each.is_held), default=FIRST)
+        priority = max(lowest - 1, 1)
+    elif configuration.priority.weight_fairshare and not any(
+        each.usage for each in configuration.associations
+    ):
+        findings.left_out(where, "no usage of accounts is told (sshare): its fair share is taken to be full")
+    if job.fields.get("priority") is None:
+        job.fields["priority"] = priority
+    return job
+
+
+def alternatives(job: LiveJob, cluster: Cluster, now: float) -> dict[str, LiveJob]:
+    """What a job might ask for instead, by the option of ``sbatch``; what Slurm would refuse is left out."""
+    configuration, entrance = cluster.configuration, Entrance(cluster, now)
+    is_computed = configuration.priority.type == "multifactor" and job.fields["priority"]
+    as_it_is, _ = entrance.of(job)
+    found: dict[str, LiveJob] = {}
+    for option, other in _others(job, configuration, now):
+        priority, never = entrance.of(other)
+        if never:
+            continue
+        if is_computed:
+            other.fields["priority"] = max(job.fields["priority"] + priority - as_it_is, 1)
+        found[option] = other
+    return found
+
+
+def _others(job: LiveJob, configuration: Configuration, now: float) -> Iterator[tuple[str, LiveJob]]:
+    least, most = job.nodes
+    limit = inf if job.time is None else job.time
+
+    def instead(**changes: object) -> LiveJob:
+        return replace(job, **{"fields": dict(job.fields), **changes})
+
+    for part in PARTS:
+        shorter = ceil(limit / part / 60) * 60.0 if limit < inf else inf
+        if shorter < limit:
+            yield f"--time={written_duration(shorter)}", instead(time=shorter)
+    for part in PARTS:
+        if least >= part:
+            fewer = least // part
+            upper = None if most is None else max(most // part, fewer)
+            yield f"--nodes={fewer}", instead(nodes=(fewer, upper), tasks=job.tasks * fewer // least)
+    for partition in configuration.partitions:
+        if partition.name not in job.partitions:
+            yield f"--partition={partition.name}", instead(partitions=(partition.name,))
+    for qos in _qos_of(job, configuration):
+        yield f"--qos={qos}", instead(fields={**job.fields, "qos": qos})
+    first = max(job.eligible or now, now)
+    for hours in LATER:
+        yield f"--begin=now+{hours}hours", instead(eligible=first + hours * 3600.0)
+
+
+def _qos_of(job: LiveJob, configuration: Configuration) -> list[str]:
+    """The other QOS that a job may ask for; those that its association lists, if there are associations."""
+    known = [each.name for each in configuration.qos if each.name != job.fields.get("qos", "normal")]
+    if not configuration.associations:
+        return known
+    own = [each for each in configuration.associations if each.user == job.user and job.user]
+    account = job.fields.get("account") or next(
+        (each.account for each in sorted(own, key=lambda each: not each.default_account)), ""
+    )
+    above = {each.account: each for each in configuration.associations if not each.user}
+    listed = [each.qos for each in own if each.account == account and each.qos]
+    while account in above and not listed:
+        listed += [above[account].qos] if above[account].qos else []
+        account = "" if account == ROOT else above[account].parent
+    return [name for name in known if listed and name in listed[0]]
