@@ -14,7 +14,7 @@ from batsched_py.analysis.plots.runs import recorded_run
 from batsched_py.errors import InputError
 from batsched_py.workload.description.jobs import jobs_that_ran, kolmogorov_smirnov, requested
 from batsched_py.workload.models import MODELS
-from batsched_py.workload.models.slots import SlotCalendar, Slots
+from batsched_py.workload.models.slots import SlotCalendar, Slots, _rates_of_days, _shares_of_sizes
 from batsched_py.workload.sources import read_log, write_log
 from batsched_py.workload.swf.log import SwfLog
 
@@ -142,3 +142,32 @@ def test_what_is_no_limit_is_refused(sample: SwfLog, options: dict[str, str], me
 def test_a_machine_without_processors_is_refused() -> None:
     with pytest.raises(InputError, match=r"Expected `int` >= 1 - at `\$.processors`"):
         MODELS.create("slots", {"processors": "0"})
+
+
+def test_days_count_as_far_as_they_belong_to_the_log() -> None:
+    """From Monday noon to noon a fortnight later: twice as many jobs an hour on Sundays, and in February."""
+    hours = np.arange(12.0, 14 * 24 + 12)
+    sunday, february = hours // 24 % 7 == 6, hours >= 3 * 24
+    jobs = 10 * (1 + sunday) * (1 + february)
+    clock = np.repeat(hours * 3600 + 1, jobs)
+    weekdays, months = _rates_of_days(19_751, clock)  # 2024-01-29, a Monday
+    mean = jobs.sum() / 14
+    monday, tuesday = (10 * 12 + 20 * 24 + 20 * 12) / 2, (10 + 20) * 24 / 2
+    thursday, on_sunday = 20 * 24, 40 * 24
+    expected = [monday, tuesday, tuesday, thursday, thursday, thursday, on_sunday]
+    assert weekdays == pytest.approx(np.array(expected) / mean, rel=0.03)
+    assert months[:2] == pytest.approx([10 * 24 / mean, jobs[february].sum() / 11.5 / mean], rel=0.03)
+    assert months[2:] == [1.0] * 10
+
+
+def test_what_lublins_sizes_are_drawn_from() -> None:
+    """Of six jobs two are serial, and sizes of 2 and 8 are powers of two; 2.5 below the top is the middle."""
+    found = _shares_of_sizes(np.array([1, 1, 2, 3, 8, 24]))
+    logarithms = np.log2([2, 3, 8, 24])
+    assert found["serial"] == pytest.approx(2 / 6)
+    assert found["power_of_two"] == pytest.approx(2 / 6)
+    assert (found["low"], found["high"]) == (1.0, pytest.approx(logarithms[3]))
+    assert found["middle"] == pytest.approx(logarithms[3] - 2.5)
+    assert found["below"] == pytest.approx(2 / 4)
+    alone = {"serial": 1.0, "power_of_two": 0.0, "low": 0.0, "middle": 0.0, "high": 0.0, "below": 1.0}
+    assert _shares_of_sizes(np.array([1, 1])) == alone
