@@ -222,6 +222,7 @@ def _warn_of_doubts(experiment: Experiment, overview: Overview, workloads: Seque
         below=overview.raised if rule == "at-least-run-time" else 0,
         equal=sum(workload.nb_equal for workload in workloads),
         span=max(workload.jobs[-1].submission_time for workload in workloads),
+        lasts=overview.makespan or 0.0,
         work=overview.utilization * overview.makespan * overview.hosts if overview.makespan else 0.0,
         machine=overview.hosts,
     )

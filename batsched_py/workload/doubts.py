@@ -39,6 +39,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     """How many requested exactly their run time."""
     span: float
     """From the first submission to the last one."""
+    lasts: float
+    """From the first submission to the last end, or as long as jobs ran from their submissions on."""
     work: float
     """Processors times seconds."""
     machine: int | None
@@ -59,6 +61,7 @@ def figures_of(log: SwfLog) -> Figures:
         below=int(((requested > 0) & (requested < run_time)).sum()),
         equal=int(((requested > 0) & (requested == run_time)).sum()),
         span=float(submit.max() - submit.min()) if len(submit) else 0.0,
+        lasts=float((submit + run_time).max() - submit.min()) if len(submit) else 0.0,
         work=float((sizes.clip(0) * run_time).sum()),
         machine=log.machine_size,
         larger=0 if log.machine_size is None else int((sizes > log.machine_size).sum()),
@@ -71,6 +74,8 @@ def doubts(of: Figures) -> Iterator[str]:
         yield f"all {of.jobs:,} jobs have run times of 0: check which column has the run times, and its unit"
     if of.span > _LONGEST_YEARS * _YEAR:
         yield f"submissions span {of.span / _YEAR:,.0f} years: check the unit of submit, and the first jobs"
+    elif of.lasts > _LONGEST_YEARS * _YEAR:
+        yield f"jobs end {of.lasts / _YEAR:,.0f} years after the first submission: check the unit of run_time"
     if of.larger:
         share = f"{of.larger:,} of {of.jobs:,} jobs"
         yield f"{share} are larger than the machine of {of.machine:,} processors: check sizes, and MaxProcs"

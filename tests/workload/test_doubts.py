@@ -16,6 +16,10 @@ SENSELESS: dict[str, tuple[dict[str, float], str]] = {
     "limits that are run times": ({"requested_time": 1000}, "60 of 60 requested times equal the run time"),
     "run times in ms": ({"run_time": 10_000_000, "requested_time": 20_000_000}, "the load is 2.54e+03 on 4"),
     "run times in days": ({"run_time": 0.0001}, "the load is 2.54e-08 on 4 processors"),
+    "run times in us": (
+        {"run_time": 1e9, "requested_time": 2e9},
+        "years after the first submission: check the unit of run_time",
+    ),
     "no run times": ({"run_time": 0}, "all 60 jobs have run times of 0"),
     "submissions in ms": ({"submit": 1e9}, "submissions span 1,870 years"),
 }

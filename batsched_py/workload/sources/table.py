@@ -48,6 +48,10 @@ _HEADER: Final = b"batsched-py header"
 #: How many rows are read at a time.
 PIECE: Final = 50_000
 
+#: How tables call what tells jobs apart, and how Slurm calls a step of a job.
+_IDS: Final = ("id", "job_id", "jobid", "jobidraw")
+_STEP: Final = re.compile(r"[0-9]+(?:[_+][0-9]+)?[.](?:batch|extern|interactive|[0-9]+)")
+
 #: What stands for a number that is not known; an empty field does, too.
 _UNKNOWN: Final = frozenset({"nan", "na", "n/a", "null", "none", "-", ""})
 
@@ -314,7 +318,8 @@ class _Reading:
         account: Account,
     ) -> None:
         self.zone = zone
-        self._table, self._account = table, account
+        table = self._table = _without_steps(table, mapping, account)
+        self._account = account
         self._mapping = {each.ours: each for each in mapping}
         if "job_number" in self._mapping and not _are_numbers_of_jobs(self._number("job_number")):
             self._table = table = table.rename(columns={self._mapping.pop("job_number").theirs: "id"})
@@ -468,6 +473,23 @@ class _Reading:
         for row in np.flatnonzero(wrong & self._good).tolist():
             self._account.reject(int(self._table["line"].iloc[row]), reason, reason)
         self._good &= ~wrong
+
+
+def _without_steps(table: pd.DataFrame, mapping: Sequence[Mapped], account: Account) -> pd.DataFrame:
+    """The rows of jobs, without those of their steps, as ``sacct`` writes them."""
+    import pandas as pd
+
+    named = [each.theirs for each in mapping if each.ours == "job_number"]
+    for name in named or [name for name in table if str(name).lower() in _IDS]:
+        if pd.api.types.is_numeric_dtype(table[name]):
+            continue
+        texts = table[name].astype(object).where(~table[name].isna(), "").astype(str)
+        is_step = texts.str.fullmatch(_STEP.pattern)
+        if is_step.any():
+            account.tell(f"steps of jobs, such as {texts[is_step].iloc[0]}, are no jobs, and left out")
+            account.left_out["step of a job"] += int(is_step.sum())
+            table = table[~is_step].reset_index(drop=True)
+    return table
 
 
 def _are_numbers_of_jobs(values: NDArray[np.float64]) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.dependencies import AFTER, ARRAY
@@ -164,7 +165,10 @@ def with_dependencies(jobs: Sequence[Job], log: SwfLog, preceding: model.Precedi
     if not tells and preceding == "ignore":
         return jobs
     kept = {job.name for job in jobs}
-    told = _told(kept, log) if tells else {}
+    try:
+        told = _told(kept, log) if tells else {}
+    except ValueError as error:
+        raise InputError(f"{log.path}: column {error}") from None
     if preceding == "wait":
         for name, text in _preceding(kept, log).items():
             fields = told.setdefault(name, {})
@@ -179,7 +183,7 @@ def _told(kept: set[str], log: SwfLog) -> dict[str, dict[str, str]]:
     """The fields of each job that is kept, by its name; an array has a name that no job has."""
     numbers = {
         name: str(number)
-        for name, number in zip(log.more["id"].tolist(), log.job_number.tolist(), strict=True)
+        for name, number in zip(_texts(log.more["id"]), log.job_number.tolist(), strict=True)
         if str(number) in kept
     }
     tasks: dict[str, list[str]] = {}
@@ -196,7 +200,7 @@ def _told(kept: set[str], log: SwfLog) -> dict[str, dict[str, str]]:
         return numbers.get(name)
 
     nothing = np.full(len(log), "")
-    after, arrays = (log.more.get(name, nothing).tolist() for name in ("after", "array"))
+    after, arrays = (_texts(log.more.get(name, nothing)) for name in ("after", "array"))
     told: dict[str, dict[str, str]] = {}
     for number, text, array in zip(map(str, log.job_number.tolist()), after, arrays, strict=True):
         if number in kept and text and (renamed := rewritten(text, rename)):
@@ -207,6 +211,16 @@ def _told(kept: set[str], log: SwfLog) -> dict[str, dict[str, str]]:
         for number in tasks[array]:
             told.setdefault(number, {}).setdefault(ARRAY, f"array{array}")
     return told
+
+
+def _texts(column: NDArray[Any]) -> list[str]:
+    """What fields say, those that are empty or that a table has as numbers, too."""
+    import pandas as pd
+
+    return [
+        "" if is_empty else number_text(value) if isinstance(value, float) else str(value)
+        for value, is_empty in zip(column.tolist(), pd.isna(column).tolist(), strict=True)
+    ]
 
 
 def _preceding(kept: set[str], log: SwfLog) -> dict[str, str]:

@@ -366,3 +366,39 @@ def test_what_arrow_cannot_read_is_one_line() -> None:
     table = polars.DataFrame({"submit": [0], "run_time": [1], "requested_processors": [1]})
     with pytest.raises(InputError, match="a table in memory that Arrow cannot read"):
         bp.read_log(table.with_columns(polars.col("run_time").cast(polars.Int128)))
+
+
+STEPS = [
+    "7,0,0,60,4",
+    "7.batch,0,0,60,4",
+    "7.extern,0,0,60,4",
+    "7.0,0,0,60,4",
+    "8_1,5,60,90,4",
+    "8_1.1,5,60,90,4",
+]
+
+
+@pytest.mark.parametrize("columns", ["", "job_number:JobID"])
+def test_steps_of_jobs_are_no_jobs(tmp_path: Path, caplog: pytest.LogCaptureFixture, columns: str) -> None:
+    """As in what sacct writes, made a table; each step has the processors of its job once more."""
+    log = read(tmp_path, "JobID,submit,start,end,allocated_processors", *STEPS, columns=columns)
+    assert log.run_time.tolist() == [60, 30]
+    assert log.left_out == {"step of a job": 4}
+    assert "steps of jobs, such as 7.batch, are no jobs, and left out" in caplog.text
+
+
+def test_numbers_of_jobs_are_waited_for_as_names_are(tmp_path: Path) -> None:
+    def starts(*after: str) -> list[float]:
+        rows = [f"{job},0,10,1,{each}" for job, each in enumerate(after, start=1)]
+        (tmp_path / "log.csv").write_text("\n".join(["id,submit,run_time,requested_processors,after", *rows]))
+        jobs = bp.simulate(tmp_path / "log.csv", "fcfs", hosts=2).jobs
+        return sorted(jobs["starting_time"].tolist())
+
+    assert starts("", "afterok:1") == [0, 10]
+    with pytest.raises(InputError, match="column after: '1' in '1' is none of afterok:JOB"):
+        starts("", "1")
+
+
+@pytest.mark.parametrize("array", [7, True, "0-5"])
+def test_columns_of_arrays_may_be_of_any_type(array: Any) -> None:
+    assert len(bp.simulate(bp.read_log(frame(id=[1, 2], array=[array, array])), "fcfs", hosts=2).jobs) == 2
