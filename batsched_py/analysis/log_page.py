@@ -94,19 +94,22 @@ def _weekly_load(known: Description) -> Figure | None:
 def _cycle(known: Description) -> Figure:
     """Submissions by the hour of the week, as a map with a row for each day."""
     counts = known.cycles.by_hour_of_week
+    days = DAYS if known.cycles.known else [f"day {number}" for number in range(1, 8)]
     cells = []
     for place, count in enumerate(counts):
         day, hour = divmod(place, 24)
         text = f"{count:,} jobs ({count / sum(counts):.2%})"
         shade = 0.06 + 0.94 * count / max(counts)
-        cells.append(Bar(hour, hour + 1, 5.55 - day, 6.45 - day, f"{DAYS[day]} {hour}:00", text, shade))
+        cells.append(Bar(hour, hour + 1, 5.55 - day, 6.45 - day, f"{days[day]} {hour}:00", text, shade))
     return Figure(
-        Axis("hour of the day", ends=(0, 24), ticks=HOURS), Axis("", names=DAYS[::-1]), [Layer("bars", cells)]
+        Axis("hour of the day", ends=(0, 24), ticks=HOURS), Axis("", names=days[::-1]), [Layer("bars", cells)]
     )
 
 
-def _hours(known: Description) -> Figure:
-    """Submissions by the hour of the day, on working days and at weekends."""
+def _hours(known: Description) -> Figure | None:
+    """Submissions by the hour of the day, on working days and at weekends, if these are known."""
+    if not known.cycles.known:
+        return None
     weeks = max(len(known.load.weeks), 1)
     by_day = [known.cycles.by_hour_of_week[24 * day : 24 * day + 24] for day in range(7)]
     working = [sum(counts) / 5 / weeks for counts in zip(*by_day[:5], strict=True)]
@@ -257,10 +260,14 @@ def _subtitle(known: Description) -> str:
     return html.escape(" · ".join(where))
 
 
+def _did(known: Description) -> str:
+    return "completed" if known.tells_completed else "ran"
+
+
 def _tiles(known: Description) -> str:
     load, bags = known.load, known.bags
     shown = [
-        ("jobs", f"{load.jobs:,}", f"{known.characterised:,} completed"),
+        ("jobs", f"{load.jobs:,}", f"{known.characterised:,} {_did(known)}"),
         ("users", f"{load.users:,}", f"{known.users.half_of_jobs} submit half of the jobs"),
         (
             "processors",
@@ -303,13 +310,17 @@ def _over_time(known: Description) -> Iterator[str]:
         pages.figure("Load", "weekly_load"),
         layout="wide",
     )
-    clock = "On the wall clock where the machine stood."
-    if not known.cycles.known:
-        clock = "The log does not say when it began; it is taken to begin on a Monday at midnight."
+    if known.cycles.working_hours is None:
+        when = "The log does not say when it began, so days and hours are counted from its beginning."
+    else:
+        when = (
+            f"On the wall clock where the machine stood. {known.cycles.working_hours:.0%} of the jobs are "
+            "submitted from Monday to Friday between 8:00 and 18:00, which is 30 % of a week, and "
+            f"{known.cycles.weekend:.0%} at weekends."
+        )
     yield pages.section(
         "Cycles",
-        f"{clock} {known.cycles.working_hours:.0%} of the jobs are submitted from Monday to Friday between "
-        f"8:00 and 18:00, which is 30 % of a week, and {known.cycles.weekend:.0%} at weekends.",
+        when,
         pages.figure("By the hour of the week", "cycle"),
         pages.figure("By the hour of the day", "hours"),
     )
@@ -321,7 +332,7 @@ def _of_jobs(known: Description) -> Iterator[str]:
     shares = f"{spread.serial:.0%} serial; of the others {spread.powers_of_two:.0%} on powers of two"
     yield pages.section(
         "Distributions",
-        f"Of the {known.characterised:,} jobs that completed and asked for processors, "
+        f"Of the {known.characterised:,} jobs that {_did(known)} and asked for processors, "
         "as are all figures below.",
         pages.figure("Run time", "run_time"),
         pages.figure(f"Size ({shares})", "size"),

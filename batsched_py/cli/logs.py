@@ -209,6 +209,7 @@ def _print_description(known: lazy.description.Description) -> None:
 
 def _sections(known: lazy.description.Description) -> dict[str, list[tuple[str, str]]]:
     load, users, spread = known.load, known.users, known.distributions
+    no_start = "no UnixStartTime"
     return {
         known.name: [
             ("jobs", f"{load.jobs:,}"),
@@ -220,12 +221,12 @@ def _sections(known: lazy.description.Description) -> dict[str, list[tuple[str, 
             ("users who submit half of the jobs", f"{users.half_of_jobs:,}"),
             ("sessions (an hour of silence between)", f"{users.sessions:,}"),
             ("mean jobs of a session", f"{users.jobs_per_session.mean:.2f}"),
-            ("submitted in working hours", _share(known.cycles.working_hours)),
-            ("submitted at weekends", _share(known.cycles.weekend)),
+            ("submitted in working hours", _share(known.cycles.working_hours, no_start)),
+            ("submitted at weekends", _share(known.cycles.weekend, no_start)),
         ],
         "Bad and suspicious records": [*_records(known)] or [("none", "")],
         "Flurries and dominating users": [*_outstanding(known)] or [("none", "")],
-        f"The {known.characterised:,} jobs that completed": [
+        f"The {known.characterised:,} jobs that {_kind_of(known)}": [
             *_distribution("run time", spread.run_time),
             *_distribution("time between submissions", spread.interarrival),
             ("median size", f"{spread.size.median:g}"),
@@ -249,6 +250,11 @@ def _sections(known: lazy.description.Description) -> dict[str, list[tuple[str, 
         ],
         f"Bags of tasks (delta {known.bags.delta:g} s)": [*_bags(known)],
     }
+
+
+def _kind_of(known: lazy.description.Description) -> str:
+    """What the jobs did that are characterised."""
+    return "completed" if known.tells_completed else "ran (of none the log says that it completed)"
 
 
 def _distribution(name: str, known: lazy.description_jobs.Distribution | None) -> Iterator[tuple[str, str]]:

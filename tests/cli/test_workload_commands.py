@@ -160,6 +160,15 @@ def test_describe_prints_what_matters(sample: Path) -> None:
         assert words in text
 
 
+def test_describe_says_what_a_log_does_not_tell(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("submit,run_time,requested_processors\n0,10,1\n9000,20,2\n")
+    output("describe", tmp_path / "log.csv", "-o", tmp_path / "log.html")
+    text = output("describe", tmp_path / "log.csv")
+    assert re.search(r"submitted in working hours +no UnixStartTime", text)
+    assert "The 2 jobs that ran (of none the log says that it completed)" in text
+    assert "working days" not in (tmp_path / "log.html").read_text()
+
+
 def test_describe_prints_json(sample: Path) -> None:
     known = json.loads(output("describe", sample, "--json"))
     assert known["load"]["jobs"] == 3000

@@ -82,6 +82,8 @@ class Description(Struct, frozen=True, kw_only=True):
     quality: Quality
     characterised: int
     """How many jobs the parts below are about: those that completed and asked for processors."""
+    tells_completed: bool
+    """Whether the log says which jobs completed; otherwise all that ran are taken."""
     distributions: of_jobs.Distributions
     bags: of_jobs.BagsOfTasks
     burstiness: over_time.Burstiness
@@ -105,6 +107,7 @@ def describe(log: SwfLog) -> Description:
         flurries=of_users.flurries(log),
         quality=quality(log),
         characterised=len(jobs),
+        tells_completed=of_jobs.tells_completed(log),
         distributions=of_jobs.distributions(jobs),
         bags=of_jobs.bags_of_tasks(jobs),
         burstiness=over_time.burstiness(jobs),

@@ -27,6 +27,11 @@ def characterised(log: SwfLog) -> SwfLog:
     return jobs.select(completed) if completed.any() else jobs
 
 
+def tells_completed(log: SwfLog) -> bool:
+    """Whether a log says of any job that it completed."""
+    return bool((log.status == COMPLETED).any())
+
+
 def jobs_that_ran(log: SwfLog) -> SwfLog:
     """The jobs that ran and asked for processors, however they ended: they make up the load of a log.
 

@@ -134,12 +134,12 @@ class Cycles(Struct, frozen=True, kw_only=True):
     """Submissions by the hour of the week."""
 
     known: bool
-    """Whether the log says when it began; otherwise it is taken to begin on a Monday at midnight."""
+    """Whether the log says when it began; otherwise weeks begin with it."""
     by_hour_of_week: list[int]
     """Jobs submitted in each hour of the week, from Monday 0:00, all weeks taken together."""
-    working_hours: float
+    working_hours: float | None
     """Share of the jobs submitted from Monday to Friday, between 8:00 and 18:00; these are 30 % of a week."""
-    weekend: float
+    weekend: float | None
     """Share of the jobs submitted on Saturdays and Sundays, 29 % of a week."""
 
 
@@ -148,11 +148,12 @@ def cycles(log: SwfLog) -> Cycles:
     hours = (wall_clock(log, log.submit) // HOUR).astype(np.int64) % HOURS
     counts = np.bincount(hours, minlength=HOURS)
     by_day = counts.reshape(7, 24)
+    is_known = start_of(log) is not None
     return Cycles(
-        known=start_of(log) is not None,
+        known=is_known,
         by_hour_of_week=counts.tolist(),
-        working_hours=float(by_day[:5, 8:18].sum() / counts.sum()),
-        weekend=float(by_day[5:].sum() / counts.sum()),
+        working_hours=float(by_day[:5, 8:18].sum() / counts.sum()) if is_known else None,
+        weekend=float(by_day[5:].sum() / counts.sum()) if is_known else None,
     )
 
 

@@ -81,6 +81,11 @@ def test_cycles_are_on_the_wall_clock_of_the_machine() -> None:
     assert found.weekend == pytest.approx(1 / 3)
 
 
+def test_nobody_knows_working_hours_without_a_beginning() -> None:
+    found = cycles(log_of(submit=[0, 10 * HOUR, 5 * 24 * HOUR]))
+    assert (found.known, found.working_hours, found.weekend) == (False, None, None)
+
+
 def test_sessions_are_separated_by_an_hour_of_silence() -> None:
     log = log_of(submit=[0, 1800, 1800 + 3599, 1800 + 3599 + 3600, 100], user=[1, 1, 1, 1, 2])
     found = users(log)
