@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import subprocess
@@ -87,7 +88,8 @@ def build(root: Path, extension: Path, flags: tuple[str, ...] = ()) -> str | Non
         root / "native",
     ]
     given = {name: shlex.split(os.environ.get(name, "")) for name in ("CPPFLAGS", "CXXFLAGS", "LDFLAGS")}
-    compiler = [*shlex.split(os.environ.get("CXX", "c++")), *FLAGS, *given["CXXFLAGS"], *flags]
+    version = f'-DBATSCHED_PY_SOURCES="{digest_of_sources(root / "native")}"'
+    compiler = [*shlex.split(os.environ.get("CXX", "c++")), *FLAGS, *given["CXXFLAGS"], *flags, version]
     sources = [*sorted((root / "native" / "binding").glob("*.cpp")), NANOBIND / "src" / "nb_combined.cpp"]
     with TemporaryDirectory() as folder:
         objects = [str(Path(folder, f"{source.stem}.o")) for source in sources]
@@ -106,6 +108,14 @@ def build(root: Path, extension: Path, flags: tuple[str, ...] = ()) -> str | Non
         part.unlink(missing_ok=True)
         target.unlink(missing_ok=True)
     return fault
+
+
+def digest_of_sources(folder: Path) -> str:
+    """The SHA-256 of the sources of the native engine, which its library tells of itself."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*.[ch]pp")):
+        digest.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
 
 
 def _fault_of(command: list[str]) -> str | None:

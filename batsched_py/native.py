@@ -30,6 +30,11 @@ library = _load()
 """The module, or None where it was not built or is turned off."""
 
 
+def sources() -> str:
+    """The digest of the sources of the library; empty where there is none."""
+    return str(getattr(library, "SOURCES", ""))
+
+
 def describe() -> str:
     """Which engine runs simulations that both can run, and why it is not the native one."""
     if library is not None:

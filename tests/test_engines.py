@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from batsched_py import native
 from batsched_py.cli.main import batsched_py
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.engines import why_not_native
+from batsched_py.engines import new_simulation, why_not_native
 from batsched_py.engines.native import NativeSimulation
 from batsched_py.engines.python import Batsim, PythonSimulation
 from batsched_py.errors import BatschedError, PolicyError, RuleBroken
@@ -663,6 +663,21 @@ def test_the_python_engine_can_be_chosen() -> None:
     assert run.stdout.endswith("(Python engine: BATSCHED_PY_PURE turns the native one off)\n")
 
 
+def test_a_simulation_says_when_the_slower_engine_does_what_the_other_could_do() -> None:
+    process = DecisionProcess(SCHEDULERS.create("easy", {}))
+    both = Setup(TWO_HOSTS, [PLAIN])
+    one = Setup(TWO_HOSTS, [PLAIN], ev.Settings(compute_sharing=True))
+    with using("python"):
+        told = native.describe()
+        assert told.startswith("Python engine: ")
+        assert new_simulation(both, process).slower_because == told
+    assert new_simulation(one, process).slower_because == ""
+
+
+#: What `campaign plan` says of a plan that was not begun.
+COUNT = "20 runs, 0 of them done; when some are, this says how long the others take\n"
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -688,4 +703,4 @@ def test_a_machine_without_a_compiler_lacks_nothing(command: str, root: Path, tm
         text=True,
         timeout=PATIENCE,
     )
-    assert (run.returncode, run.stderr) == (0, "")
+    assert (run.returncode, run.stderr.removeprefix(COUNT)) == (0, "")

@@ -97,6 +97,8 @@ class Overview(Struct, frozen=True, omit_defaults=True):
     """The part of all bounded slowdowns that 1 % of the jobs have."""
     busy_until: float | None = None
     """With users who react, when 90 % of the jobs were submitted: until then is the utilization."""
+    slower_because: str = ""
+    """Why the Python engine ran it although the native one could have, if that is so."""
 
     @classmethod
     def of(
@@ -135,6 +137,7 @@ class Overview(Struct, frozen=True, omit_defaults=True):
             partitions=max((workload.nb_partitions for workload in workloads), default=0)
             if experiment.scenario.machine.file is None
             else 0,
+            slower_because=simulation.slower_because,
         )
         return replace(overview, **_distributions(results))
 
@@ -208,6 +211,7 @@ class Overview(Struct, frozen=True, omit_defaults=True):
             *([] if joules is None else [("energy", energy(joules))]),
             *zip(chain(["files"], repeat("")), self.files, strict=False),
             ("took", f"{self.wall_seconds:.2f} s"),
+            *([("  engine", self.slower_because)] if self.slower_because else []),
         ]
 
 

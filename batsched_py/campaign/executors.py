@@ -30,9 +30,10 @@ import batsched_py
 from batsched_py.blame import culprit
 from batsched_py.campaign.batsim import find_simulator
 from batsched_py.campaign.files import identity, publish, remove_leftovers, workspace
+from batsched_py.campaign.finished import is_finished, simulator_of
 from batsched_py.campaign.plan import BUILT_IN, EXECUTORS
 from batsched_py.campaign.results import simulate_into
-from batsched_py.campaign.run import WORK, Manifest, Run, RunResult, State, is_finished
+from batsched_py.campaign.run import WORK, Manifest, Run, RunResult, State
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.trust import trusting
 
@@ -80,9 +81,8 @@ def _warnings() -> Iterator[list[str]]:
 
 def run_identity(run: Run, simulator: str) -> str:
     """What tells a run from any other, here and now."""
-    who = BUILT_IN if simulator == BUILT_IN else str(find_simulator(simulator))
     assert run.experiment is not None, "runs of a plan have one"
-    return identity(run.experiment, who, run.measures, run.windows)
+    return identity(run.experiment, simulator_of(simulator), run.measures, run.windows)
 
 
 def _execute(run: Run) -> None:
@@ -94,7 +94,7 @@ def _execute(run: Run) -> None:
             "an input file or the code is not what it was when the campaign began; run it again "
             f"(batsched_py {batsched_py.__version__} of this worker is in {code})"
         )
-    if is_finished(run.folder, run.identity):
+    if is_finished(run.folder, run):
         return
     with workspace(Path(run.campaign) / WORK, run.name) as folder:
         assert run.experiment is not None
@@ -102,7 +102,7 @@ def _execute(run: Run) -> None:
             folder, run.experiment, simulator, run.time_limit, run.measures, run.windows
         )
         Manifest.of(run, folder, str(simulator or run.simulator), engine, started, seconds).write(folder)
-        if not is_finished(run.folder, run.identity):
+        if not is_finished(run.folder, run):
             publish(folder, run.folder)
 
 

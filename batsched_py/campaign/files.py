@@ -1,9 +1,10 @@
 """The files of a campaign: what results depend on, as digests, and folders that appear complete or never.
 
 Runs with the same digest have the same results. A run depends on the content of its input files, not on where
-they lie; on its options; on the library of the native engine, if that is loaded; and on the Python code of a
-simulation. Of that, only what is reachable from the modules of a simulation counts: a new scheduler or
-another table in the report leaves finished runs as they are, a corrected policy renews its own runs only.
+they lie; on its options; and on the Python code of a simulation. Of that, only what is reachable from the
+modules of a simulation counts: a new scheduler or another table in the report leaves finished runs as they
+are, a corrected policy renews its own runs only. The native engine gives the results of the Python code, so
+it makes no difference which of the two ran, how it was built, or by which Python.
 
 A folder appears complete even if a process is killed or the disk is full.
 """
@@ -26,7 +27,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from batsched_py import native
 from batsched_py.analysis.windows import Window
 from batsched_py.decision.pybatsim import pybatsim_version
 from batsched_py.errors import InputError
@@ -88,21 +88,15 @@ def code_of(measures: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(file for name in measures for file in Choice(name).code_files))
 
 
-def digest_of_library() -> str:
-    """The digest of the native engine's library if it is loaded; the Python engine is reached by imports."""
-    return "" if native.library is None else digest_of_file(str(native.library.__file__))
-
-
 def digest_of_code(experiment: Experiment) -> str:
     """The digest of the code of this package that runs an experiment; of PyBatsim, its version counts."""
     actors = experiment.actors
-    library = digest_of_library()
     if actors.scheduler.name.startswith(PYBATSIM):
-        return digest_of_value([_digest_of_modules((ROOT,)), library, pybatsim_version()])
+        return digest_of_value([_digest_of_modules((ROOT,)), pybatsim_version()])
     modules = [ROOT, *_plugin_modules(SCHEDULERS, actors.scheduler)]
     if actors.users is not None:
         modules += _plugin_modules(USERS, actors.users)
-    return digest_of_value([_digest_of_modules(tuple(modules)), library])
+    return _digest_of_modules(tuple(modules))
 
 
 def _plugin_modules(registry: Registry[Any], choice: Choice) -> Iterator[str]:

@@ -281,7 +281,7 @@ class Entries:
     ) -> list[tuple[dict[str, str], Workloads, Windows]]:
         """A log with each load: its place on this axis, and the windows over which its runs are measured.
 
-        The windows of a log that is not here yet are unknown: it has no runs for now.
+        The windows of a log that is not here yet are unknown; it has its runs all the same, to be counted.
         """
         if every is None and not loads:
             return [({}, whole, self._windows(name, None, None, measure, ()))]
@@ -290,7 +290,7 @@ class Entries:
         source = Path(whole.files[0])
         if source in self.missing or source in self.unmade:
             self.all_here = False
-            return []
+            return [({"load": f"{load:g}"}, whole, {}) for load in loads] or [({}, whole, {})]
         variants = []
         options = whole.input_options
         windows = self._windows(name, source, every, measure, options)

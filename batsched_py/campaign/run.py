@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct, field
 
 import batsched_py
+from batsched_py import native
 from batsched_py.analysis.windows import Window
 from batsched_py.campaign.files import code_of, digest_of_code, digest_of_file, read_json
 from batsched_py.campaign.plan import BUILT_IN
@@ -62,6 +63,8 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     simulator: str
     engine: str = ""
     """``native`` or ``python``; empty if another simulator ran, and in manifests of former versions."""
+    engine_sources: str = ""
+    """The digest of the sources of the native engine, if that ran."""
     code: str
     """The digest of the code that made it."""
     inputs: list[FileDigest]
@@ -90,6 +93,7 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
             command=run.command,
             simulator=simulator,
             engine=engine,
+            engine_sources=native.sources() if engine == "native" else "",
             code=digest_of_code(experiment),
             inputs=[FileDigest.of(Path(file), file) for file in inputs],
             results=[FileDigest.of(file, file.name) for file in results],
@@ -120,27 +124,11 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True):
         write_file(folder / SEAL_FILE, _seal(folder))
 
 
-def is_finished(folder: Path, identity: str) -> bool:
-    """Whether a folder holds a whole run of this identity, the manifest and all results unchanged."""
-    try:
-        manifest = Manifest.read(folder)
-        return (
-            manifest.identity == identity
-            and _has_its_seal(folder)
-            and all(
-                is_result(result.path) and digest_of_file(folder / result.path) == result.sha256
-                for result in manifest.results
-            )
-        )
-    except InputError:
-        return False
-
-
 def _seal(folder: Path) -> str:
     return f"{digest_of_file(folder / MANIFEST_FILE)}  {MANIFEST_FILE}\n"
 
 
-def _has_its_seal(folder: Path) -> bool:
+def has_its_seal(folder: Path) -> bool:
     """Whether the manifest is as it was written; nobody knows for one of a former version."""
     try:
         return (folder / SEAL_FILE).read_bytes() == _seal(folder).encode()

@@ -40,10 +40,11 @@ from batsched_py.analysis.runs.columns import Column
 from batsched_py.analysis.windows import Window
 from batsched_py.campaign.executors import run_identity
 from batsched_py.campaign.files import digest_of_file, read_json
+from batsched_py.campaign.finished import is_finished
 from batsched_py.campaign.plan import AXES, BUILT_IN, CAMPAIGN_FILE, NAME, NUMBERED, PLAN_FILE, is_name
 from batsched_py.campaign.prepare import INPUTS, PlanInput
 from batsched_py.campaign.results import METRICS_FILE, WINDOWS_FILE, Measurement
-from batsched_py.campaign.run import RUNS, WORK, Run, RunResult, RunWindow, State, is_finished
+from batsched_py.campaign.run import RUNS, WORK, Run, RunResult, RunWindow, State
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Experiment
 from batsched_py.experiment.run import run_command
@@ -244,12 +245,14 @@ class Campaign:
     def result(self, run: Run) -> RunResult:
         """What has come of a run so far."""
         folder = self.folder / RUNS / run.name
-        if is_finished(folder, run.identity):
+        if is_finished(folder, run):
             metrics = _metrics(folder / METRICS_FILE)
             found = _measurement(folder / WINDOWS_FILE)
             return RunResult(run=run, state=State.DONE, folder=folder, metrics=metrics, measurement=found)
-        error, state = self._error(run), State.STALE if os.path.exists(folder) else State.MISSING
-        return RunResult(run=run, state=state if error is None else State.FAILED, folder=folder, error=error)
+        if (error := self._error(run)) is not None:
+            return RunResult(run=run, state=State.FAILED, folder=folder, error=error)
+        state = State.STALE if os.path.exists(folder) else State.MISSING
+        return RunResult(run=run, state=state, folder=folder)
 
     def results(self) -> list[RunResult]:
         """What has come of all runs, in the order of the plan."""

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from batsched_py.api import lazy
-from batsched_py.api.terminal import say, waiting
+from batsched_py.api.terminal import duration, say, waiting
 from batsched_py.campaign.plan import BUILT_IN, EXECUTORS, MissingLog, PlanText, usual_folder
 from batsched_py.cli.options import FILE, FOLDER, PATH, SECONDS, Decorator, option, print_json
 from batsched_py.errors import InputError
@@ -67,13 +67,19 @@ def campaign_command() -> None:
 
 @campaign_command.command("plan")
 @plan_argument
+@folder_option
 @logs_option
 @trust_option
-def plan_command(plan_file: Path, log_folders: Sequence[Path], trust: bool) -> None:
-    """List the runs of a plan, after checking it."""
-    plan = lazy.plan_file.read_plan(plan_file, log_folders, trust)
+def plan_command(plan_file: Path, folder: Path | None, log_folders: Sequence[Path], trust: bool) -> None:
+    """List the runs of a plan, after checking it, and say how many are done.
+
+    If some are done, those that are left are expected to take as long as the ones that are most like them.
+    """
+    folder = folder or _usual_folder(plan_file)
+    plan = lazy.plan_file.read_plan(plan_file, log_folders, trust, folder)
     for run in plan.runs:
         say(run.name)
+    _say_estimate(lazy.estimate.estimated(plan.runs, folder))
     _remark(plan.remarks)
     for log in plan.missing:
         say(f"{log.path.name} is not here; `campaign run` offers to get it from {log.url}", err=True)
@@ -174,8 +180,11 @@ def status_command(
     """Say which runs of a campaign are done, stale, failed or missing.
 
     CAMPAIGN is the plan, or the folder with the results. A stale run was finished with other inputs, options
-    or code than it would have now; of a folder, only those are told that were done before its last plan.
+    or code than it would have now, and what is another is told; which of the two engines did it, and how that
+    was built, makes no difference. Of a folder, only those are told that were done before its last plan.
     """
+    from batsched_py.campaign.finished import why_stale
+
     if place.is_dir():
         results = _open(place).results()
     else:
@@ -187,8 +196,8 @@ def status_command(
             raise InputError(f"{plan.unmade[0].path.name} is not made yet; `campaign run` makes it")
         results = lazy.store.planned_campaign(plan, folder, simulator).results()
     for result in results:
-        reason = "" if result.error is None else f": {harmless(result.error)}"
-        say(f"{result.state:8}{result.name}{reason}")
+        reason = result.error or (why_stale(result.folder, result.run) if result.state == "stale" else "")
+        say(f"{result.state:8}{result.name}{f': {harmless(reason)}' if reason else ''}")
     counts = Counter(result.state for result in results)
     say(", ".join(f"{counts[state]} {state}" for state in lazy.campaign_run.State if counts[state]))
 
@@ -356,6 +365,17 @@ def import_command(archive: Path, folder: Path, trust: bool) -> None:
     """
     campaign = lazy.archive.import_campaign(archive, folder, trust)
     say(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
+
+
+def _say_estimate(found: lazy.estimate.Estimate) -> None:
+    """Say how many runs there are, and how long those take that are not done."""
+    told, left = f"{found.wanted} runs, {found.done} of them done", found.wanted - found.done
+    if found.done and left:
+        cores = min(left, lazy.executors.usable_cores())
+        told += f"; by these, the others take about {duration(found.seconds / cores)} with -j {cores}"
+    elif left:
+        told += "; when some are, this says how long the others take"
+    say(told, err=True)
 
 
 def _say_review(campaign: lazy.store.Campaign) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 
-from batsched_py import native
+from batsched_py import native as native_library
 from batsched_py.decision.observers import ObservedProcess
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.protocol.profiles import Delay
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from batsched_py.simulator.decision_side import Decides
 
 
+#: Why the native engine does not run what it could run.
+NOT_HERE = "the native engine is not installed, or turned off"
+
+
 class Situation(Struct, frozen=True):
     """How things stand in a simulation."""
 
@@ -48,6 +52,9 @@ class Simulation(ABC):
 
     engine: ClassVar[str]
     """The name of the engine."""
+
+    slower_because = ""
+    """Why the native engine does not run what it could run, if that is so."""
 
     outputs: Outputs
     machines: CountsHosts
@@ -94,20 +101,24 @@ class Simulation(ABC):
 def new_simulation(setup: Setup, process: Decides, outputs: Outputs | None = None) -> Simulation:
     """A simulation that is about to begin, by the native engine if that can run it."""
     outputs = Outputs(None) if outputs is None else outputs
-    if isinstance(process, DecisionProcess) and why_not_native(setup, process, outputs) is None:
-        from batsched_py.engines.native import NativeSimulation
+    reason: str | None = "a decision process of another kind"
+    if isinstance(process, DecisionProcess):
+        reason = why_not_native(setup, process, outputs)
+        if reason is None:
+            from batsched_py.engines.native import NativeSimulation
 
-        return NativeSimulation(setup, process, outputs)
+            return NativeSimulation(setup, process, outputs)
     from batsched_py.engines.python import Batsim, PythonSimulation
 
-    return PythonSimulation(Batsim(setup, outputs), process)
+    simulation = PythonSimulation(Batsim(setup, outputs), process)
+    simulation.slower_because = native_library.describe() if reason == NOT_HERE else ""
+    return simulation
 
 
 def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> str | None:
     """What the native engine does not do of a simulation, if there is anything."""
     platform, settings = setup.platform, setup.settings
     reasons = {
-        "the native engine is not installed, or turned off": native.library is None,
         "monitors, and data that a class computes over time": isinstance(process, ObservedProcess),
         "a decision process of another kind": type(process) is not DecisionProcess,
         "a scheduler that takes time to decide": bool(process.scheduling_delay),
@@ -147,7 +158,7 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         return "jobs of several sizes on a machine of nodes"
     if any(first_malleable(workload.jobs) is not None for workload in workloads):
         return "jobs that grow and shrink while they run"
-    return None
+    return NOT_HERE if native_library.library is None else None
 
 
 def _has_plain_profiles(workload: Workload, may_send: bool) -> bool:

@@ -230,6 +230,7 @@ using namespace batsched;
 
 NB_MODULE(_native, module) {
     nb::set_leak_warnings(false);  // a process may end in the middle of a simulation
+    module.attr("SOURCES") = BATSCHED_PY_SOURCES;
     Handle::release = [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); };
     nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
         try {

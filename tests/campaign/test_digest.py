@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ from batsched_py.campaign.files import digest_of_file, identity
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment.run import options_of
+from hatch_build import digest_of_sources
 from tests.experiment.commands import parsed
 
 
@@ -83,26 +83,22 @@ def test_the_simulator_matters(experiment: Experiment) -> None:
     assert identity(experiment, "batsim 4.2.0") != identity(experiment, "batsim 4.1.0")
 
 
-def test_the_library_of_the_native_engine_matters(
+def test_the_library_of_the_native_engine_does_not_matter(
     experiment: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PyBatsim's schedulers decide for the same engines."""
-    file = tmp_path / "_native.so"
-    theirs = structs.replace(experiment, actors=Actors(scheduler=Choice("pybatsim:x")))
-    monkeypatch.setattr(files, "pybatsim_version", lambda: "3.2.1")
-    identities = set()
-    for library, code in ((None, ""), (file, "one"), (file, "two"), (file, "two")):
-        file.write_text(code)
-        monkeypatch.setattr(native, "library", library and SimpleNamespace(__file__=str(library)))
-        identities.add((identity(experiment, "built-in"), identity(theirs, "built-in")))
-    assert len(identities) == 3
-    assert len({one for one, _ in identities}) == len({other for _, other in identities}) == 3
+    """Both engines give the same results, however the native one was built."""
+    before = identity(experiment, "built-in")
+    for library in (None, SimpleNamespace(SOURCES="one"), SimpleNamespace(SOURCES="two")):
+        monkeypatch.setattr(native, "library", library)
+        assert identity(experiment, "built-in") == before
 
 
-def test_the_library_is_the_one_that_is_loaded() -> None:
-    loaded = sys.modules.get("batsched_py._native")
-    expected = "" if loaded is None else hashlib.sha256(Path(str(loaded.__file__)).read_bytes()).hexdigest()
-    assert files.digest_of_library() == expected
+def test_the_library_tells_of_what_sources_it_was_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "library", None)
+    assert native.sources() == ""
+    monkeypatch.undo()
+    if native.library is not None:
+        assert native.sources() == digest_of_sources(Path(__file__).parents[2] / "native")
 
 
 SIMULATE = "batsched_py.campaign.results"

@@ -205,7 +205,9 @@ def test_parts_of_a_log_that_is_yet_to_be_made_come_later(tmp_path: Path) -> Non
     text = 'parts = "2d"\n[logs]\nmade = {model = "lublin", jobs = 2000, processors = 64}\n'
     text += "[schedulers]\nfcfs = {}\n[[exclude]]\npart = 2\n"
     (tmp_path / "plan.toml").write_text(text)
-    assert read_plan(tmp_path / "plan.toml").runs == []
+    assert [(run.name, run.windows) for run in read_plan(tmp_path / "plan.toml").runs] == [
+        ("made_recorded_fcfs", {})
+    ]
     arguments = ["campaign", "run", str(tmp_path / "plan.toml"), "-d", str(tmp_path / "out"), "-j", "1"]
     result = CliRunner().invoke(batsched_py, arguments)
     assert result.exit_code == 0, result.output
@@ -213,6 +215,17 @@ def test_parts_of_a_log_that_is_yet_to_be_made_come_later(tmp_path: Path) -> Non
     (run,) = plan.runs
     assert len(run.windows) >= 2
     assert "2" not in run.windows
+
+
+def test_runs_of_logs_that_are_yet_to_be_made_are_counted(tmp_path: Path) -> None:
+    text = 'loads = [0.8, 1.0]\n[logs]\nmade = {model = "lublin", jobs = 200, processors = 64}\n'
+    (tmp_path / "plan.toml").write_text(text + "[schedulers]\nfcfs = {}\neasy = {}\n")
+    before = [run.name for run in read_plan(tmp_path / "plan.toml").runs]
+    arguments = ["campaign", "run", str(tmp_path / "plan.toml"), "-d", str(tmp_path / "out"), "-j", "1"]
+    assert CliRunner().invoke(batsched_py, arguments).exit_code == 0
+    plan = read_plan(tmp_path / "plan.toml", folder=tmp_path / "out")
+    assert [run.name for run in plan.runs] == before
+    assert len(before) == 4
 
 
 def test_files_that_are_played_together_have_no_parts(tmp_path: Path) -> None:

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from msgspec import structs
 
+from batsched_py import __version__, native
 from batsched_py.campaign import files
+from batsched_py.campaign.finished import why_stale
 from batsched_py.campaign.run import RunResult, State
 from batsched_py.campaign.store import Campaign, conduct
 from batsched_py.errors import InputError
@@ -15,6 +19,13 @@ from tests.campaigns import Here, conducted, manifests, planned, to_do
 
 def states(folder: Path) -> dict[str, str]:
     return {result.name: str(result.state) for result in planned(folder).results()}
+
+
+def reasons(folder: Path) -> set[str]:
+    """Why runs are stale."""
+    return {
+        why_stale(each.folder, each.run) for each in planned(folder).results() if each.state is State.STALE
+    }
 
 
 def edit(file: Path, old: str, new: str) -> None:
@@ -66,10 +77,35 @@ def test_a_manifest_of_a_former_version_is_understood(folder: Path) -> None:
     assert (again.manifest.engine, again.manifest.code) == ("", run.manifest.code)
 
 
-def test_another_library_makes_all_runs_stale(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_other_engine_leaves_runs_as_they_are(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Python engine has no version of its own; runs of another version of the native one are stale."""
     conducted(folder)
-    monkeypatch.setattr(files, "digest_of_library", lambda: "another")
+    monkeypatch.setattr(native, "library", None)
+    assert set(states(folder).values()) == {"done"}
+    for each in planned(folder).finished():
+        structs.replace(each.manifest, engine="native", engine_sources="one").write(each.folder)
+    assert set(states(folder).values()) == {"done"}
+    monkeypatch.setattr(native, "library", SimpleNamespace(SOURCES="one"))
+    assert set(states(folder).values()) == {"done"}
+    monkeypatch.setattr(native, "library", SimpleNamespace(SOURCES="two"))
     assert set(states(folder).values()) == {"stale"}
+    assert reasons(folder) == {"the native engine has changed"}
+
+
+def test_stale_runs_say_why(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = conducted(folder)
+    edit(folder / "plan.toml", "half = { hosts = 32 }", "half = { hosts = 31 }")
+    assert reasons(folder) == {"another hosts (32, now 31)"}
+    edit(folder / "plan.toml", "half = { hosts = 31 }", "half = { hosts = 32 }")
+    with (folder / "small.swf").open("a") as log:
+        log.write("; a comment\n")
+    assert reasons(folder) == {"small.swf has changed"}
+    conducted(folder)
+    (campaign.folder / "runs" / "small_half_fcfs" / "metrics.json").write_text("{}")
+    assert reasons(folder) == {"its files were changed after it was done"}
+    conducted(folder)
+    monkeypatch.setattr(files, "_digest_of_modules", lambda roots: "another")
+    assert reasons(folder) == {f"the code has changed (it was done by version {__version__})"}
 
 
 def test_a_new_scheduler_adds_its_runs_only(folder: Path) -> None:

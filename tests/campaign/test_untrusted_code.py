@@ -96,7 +96,7 @@ def test_code_of_an_imported_plan_is_not_executed(
     for command in ("plan", "status", "run"):
         result = invoke("campaign", command, "plan.toml")
         assert result.exit_code in (0, 1) if command == "plan" else result.exit_code == 1
-        assert result.stderr.count("\n") <= 1
+        assert result.stderr.count("\n") <= 1 + (command == "plan")
     assert "--trust" in result.stderr or "fitted model" in result.stderr
     assert not (plan.parent / "inputs" / "executed").exists()
     invoke("campaign", "run", "plan.toml", "--trust", "-j", "1")
