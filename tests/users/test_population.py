@@ -306,3 +306,37 @@ def test_without_feedback_the_load_of_weeks_varies_more_than_in_the_log(shared: 
 def test_a_simulated_population_gives_each_job_once(sample_log: SwfLog) -> None:
     users = USERS.create("resample", {"weeks": "2", "long_term": "3"}).users(swf_to_workload(sample_log))
     assert rows(replay(users, hosts=128, scheduler="easy"))
+
+
+def test_who_is_there_for_as_many_weeks_as_asked_for_is_there_for_good() -> None:
+    log = [Record(user, week * WEEK, 1) for week in range(6) for user in (1, 2) if user == 1 or week < 5]
+    found = Pool.of(workload_of(log), long_term_weeks=6, margin=0)
+    assert [stream.user for stream in found.long_term] == ["1"]
+    assert [stream.user for stream in found.temporary] == ["2"]
+    assert (found.nb_temporary, found.arrivals) == (5 / 6, 1 / 6)
+
+
+def test_two_hundred_years_are_the_longest_log() -> None:
+    weeks = 200 * 53
+    longest = [Record(1, 0, 1), Record(1, (weeks - 1) * WEEK, 1)]
+    assert Pool.of(workload_of(longest), 12, margin=1).nb_weeks == weeks
+    with pytest.raises(InputError, match=r"over 10,601 weeks, of which each would be resampled"):
+        Pool.of(workload_of([*longest, Record(1, weeks * WEEK, 1)]), 12, margin=1)
+
+
+def test_in_the_first_week_users_are_found_in_proportion_to_how_long_they_stay() -> None:
+    """User 1 stays for a week and user 2 for nine, so user 2 is there nine times as often."""
+    log = [
+        Record(1, 5 * WEEK, 1),
+        *(Record(2, week * WEEK, 1) for week in range(5, 14)),
+        Record(3, 19 * WEEK, 1),
+    ]
+    pool = Pool.of(workload_of(log), 12, margin=1)
+    found: Counter[str] = Counter()
+    for seed in range(600):
+        for stay in Turnover(pool, Rules(seed=seed)).come(0):
+            found[stay.stream.user] += 1
+            assert stay.stream.first_week <= stay.from_week <= stay.stream.last_week
+    assert sum(found.values()) == pytest.approx(600 * 11 / 20, abs=40)
+    assert found["2"] / sum(found.values()) == pytest.approx(0.9, abs=0.05)
+    assert set(found) == {"1", "2"}

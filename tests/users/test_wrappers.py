@@ -14,7 +14,7 @@ from batsched_py.analysis.schedule import read_schedule
 from batsched_py.errors import InputError
 from batsched_py.protocol.profiles import HomogeneousTotal, Profile
 from batsched_py.users import USERS, Action, Submission, Withdrawal, WrappedUser
-from batsched_py.users.patience import Breaks, Patience
+from batsched_py.users.patience import Breaks, Patience, _never_growing
 from batsched_py.users.sober import Sober
 from batsched_py.users.think_time import ThinkTime
 from batsched_py.workload.swf.conventions import LOG_SPEED
@@ -245,3 +245,12 @@ def test_what_was_remarked_on_a_job_stays_when_it_is_withdrawn() -> None:
     assert user.remark("w0!1", "left=5").note == "user=2 session=0 recorded=60 left=5"
     (withdrawal,) = user.submit(60 + HOUR)
     assert withdrawal.note == "user=2 session=0 recorded=60 left=5 gave_up=yes"
+
+
+def test_chances_that_grow_are_pooled_with_those_before() -> None:
+    """By hand: 0.5 and 0.7 are 0.6; with weights 1 and 3 they are 0.65; and 1.0 pulls up all that is less."""
+    assert _never_growing([0.9, 0.5, 0.7], [1, 1, 1]).tolist() == pytest.approx([0.9, 0.6, 0.6])
+    assert _never_growing([0.9, 0.5, 0.7], [1, 1, 3]).tolist() == pytest.approx([0.9, 0.65, 0.65])
+    assert _never_growing([0.8, 0.2, 0.5, 1.0], [2, 1, 1, 4]).tolist() == pytest.approx([0.8, *[4.7 / 6] * 3])
+    assert _never_growing([0.6, 0.2, 1.0], [1, 1, 2]).tolist() == pytest.approx([0.7] * 3)
+    assert _never_growing([0.9, 0.5, 0.5], [1, 1, 1]).tolist() == [0.9, 0.5, 0.5]
