@@ -221,11 +221,11 @@ def test_an_array_that_names_tasks_again_and_again_has_them_once(tmp_path: Path)
     assert sum(not line.startswith(";") for line in lines) == 1000
 
 
-def test_more_failures_than_can_be_kept_are_refused() -> None:
+def test_more_failures_than_would_ever_happen_are_refused() -> None:
     failing = "--failures exponential --mtbf 1 --failures-until 1e12 --on-failure kill".split()
     code, _, error = call_here(["run", "-w", str(SAMPLE), "-s", "easy", *failing])
     assert (code, error.count("\n")) == (1, 1)
-    assert "so many failures cannot be kept: about 1.78e+10 until 1e+12 s, 1,000,000 at most" in error
+    assert "so many failures would never end: about 1.78e+10 until 1e+12 s, 100,000,000 at most" in error
 
 
 def test_a_population_of_a_log_with_an_absurd_submission_is_refused(tmp_path: Path) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -66,8 +67,10 @@ def failure_rule(restarting: OnFailure) -> FailureRule | None:
     )
 
 
-def failures_of(failing: Failures, platform: Platform, workloads: Sequence[Workload]) -> list[Outage]:
-    """The failures of the machine."""
+def failures_of(
+    failing: Failures, platform: Platform, workloads: Sequence[Workload]
+) -> list[Iterator[Outage]]:
+    """The failures of the machine, of each node or one by one."""
     if failing.failures is None and failing.failure_trace is None:
         if failing.mtbf is not None:
             raise InputError("--mtbf is for failures at random; give --failures exponential or weibull too")
@@ -79,7 +82,7 @@ def failures_of(failing: Failures, platform: Platform, workloads: Sequence[Workl
 
     units = Units(platform.as_protocol()[0])
     if failing.failure_trace is not None:
-        return read_trace(failing.failure_trace, units)
+        return [iter([outage]) for outage in read_trace(failing.failure_trace, units)]
     if failing.mtbf is None or failing.failures is None:
         raise InputError("--failures needs --mtbf S, the mean time from a repair to the next failure")
     if not 1 <= failing.mtbf < inf:
@@ -211,7 +214,8 @@ def _write_absences(
     hosts = platform.as_protocol()[0]
     closed = () if closures is None else read_closures(closures, hosts).all
     write = outputs.open("absences", ABSENCES_HEADER)
-    for line in absence_lines(failures_of(failing, platform, workloads), closed):
+    outages = chain.from_iterable(failures_of(failing, platform, workloads))
+    for line in absence_lines(outages, closed):
         write(line)
 
 
@@ -323,11 +327,9 @@ def new_setup(
     if settings.profile_reuse and not settings.dynamic_jobs:
         raise InputError("--enable-profile-reuse makes sense with --enable-dynamic-jobs only")
     events = _read_events(scenario, for_batsim5)
-    outages = failures_of(scenario.failing, platform, workloads if failing_for is None else failing_for)
-    if outages:
-        from batsched_py.outside.failures import as_events
-
-        events.append(as_events(outages))
+    failures = partial(
+        _failures, scenario.failing, platform, workloads if failing_for is None else failing_for
+    )
     return Setup(
         platform,
         workloads,
@@ -335,11 +337,19 @@ def new_setup(
         ignore_communication=scenario.ignore_communication,
         energy=scenario.energy,
         events=events,
+        failures=failures if any(True for _ in failures()) else None,
         launch_time=scenario.launch_time,
         cleaning_time=scenario.cleaning_time,
         storages_by_name=for_batsim5,
         late_jobs_stay=scenario.workloads.walltime == "estimate",
     )
+
+
+def _failures(failing: Failures, platform: Platform, workloads: Sequence[Workload]) -> Iterator[Event]:
+    """The events of failures, made as they are asked for."""
+    from batsched_py.outside.failures import as_events
+
+    return as_events(failures_of(failing, platform, workloads))
 
 
 def _read_events(scenario: Scenario, generic: bool) -> list[list[Event]]:

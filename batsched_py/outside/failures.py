@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from heapq import merge
+from itertools import groupby
 from math import ceil, floor, gamma
+from operator import itemgetter
 from random import Random
 from typing import Final, Literal
 
@@ -32,8 +35,8 @@ from batsched_py.protocol.profiles import Delay, Homogeneous, HomogeneousTotal, 
 Law = Literal["exponential", "weibull"]
 
 
-#: All failures of a simulation are drawn before it begins; so many take some hundred megabytes.
-MOST_FAILURES: Final = 1_000_000
+#: So many take a simulation hours.
+MOST_FAILURES: Final = 100_000_000
 
 
 class Outage(Struct, frozen=True):
@@ -55,21 +58,18 @@ class RandomFailures(Struct, frozen=True):
     shape: float = 0.7
     seed: int = 0
 
-    def outages(self, units: Units, until: float) -> list[Outage]:
-        """The outages that begin before a time, node by node; more than can be kept are refused."""
+    def outages(self, units: Units, until: float) -> list[Iterator[Outage]]:
+        """The outages of each node that begin before a time; they are drawn as they are asked for."""
         expected = len(units.by_name) * until / (self.mtbf + self.repair)
         if expected > MOST_FAILURES:
             raise InputError(
-                f"so many failures cannot be kept: about {expected:.3g} until {until:g} s, {MOST_FAILURES:,} "
-                "at most; give a longer --mtbf, or an earlier --failures-until"
+                f"so many failures would never end: about {expected:.3g} until {until:g} s, "
+                f"{MOST_FAILURES:,} at most; give a longer --mtbf, or an earlier --failures-until"
             )
-        return [
-            outage
-            for name, hosts in units.by_name.items()
-            for outage in self._of(hosts, Random(f"failures {self.seed} {name}"), until)
-        ]
+        return [self._of(name, hosts, until) for name, hosts in units.by_name.items()]
 
-    def _of(self, hosts: HostSet, random: Random, until: float) -> Iterator[Outage]:
+    def _of(self, name: str, hosts: HostSet, until: float) -> Iterator[Outage]:
+        random = Random(f"failures {self.seed} {name}")
         works = partial(random.expovariate, 1 / self.mtbf)
         if self.law == "weibull":
             works = partial(random.weibullvariate, self.mtbf / gamma(1 + 1 / self.shape), self.shape)
@@ -99,20 +99,26 @@ def read_trace(path: str, units: Units) -> list[Outage]:
     return outages
 
 
-def as_events(outages: Iterable[Outage]) -> list[Event]:
+def as_events(nodes: Iterable[Iterable[Outage]]) -> Iterator[Event]:
     """The events of hosts that go and come back; at one instant, hosts come back before others go.
 
-    A host that comes back and goes at the same instant stays away.
+    They are made as they are asked for, from the outages of each node in the order of time. A host that comes
+    back and goes at the same instant stays away.
     """
-    changes: dict[tuple[float, bool], int] = {}
+    for time, changes in groupby(merge(*map(_changes, nodes)), key=itemgetter(0)):
+        comes = goes = 0
+        for _, away, mask in changes:
+            comes, goes = (comes, goes | mask) if away else (comes | mask, goes)
+        if mask := comes & ~goes:
+            yield HostsAvailable(HostSet(mask), time=time)
+        if mask := goes & ~comes:
+            yield HostsUnavailable(HostSet(mask), time=time)
+
+
+def _changes(outages: Iterable[Outage]) -> Iterator[tuple[float, bool, int]]:
     for outage in outages:
-        for key in ((outage.start, True), (outage.end, False)):
-            changes[key] = changes.get(key, 0) | outage.hosts.mask
-    events: list[Event] = []
-    for time, goes in sorted(changes):
-        if mask := changes[time, goes] & ~changes.get((time, not goes), 0):
-            events.append((HostsUnavailable if goes else HostsAvailable)(HostSet(mask), time=time))
-    return events
+        yield outage.start, True, outage.hosts.mask
+        yield outage.end, False, outage.hosts.mask
 
 
 ABSENCES_HEADER: Final = "hosts,state,since,until\n"

@@ -6,7 +6,7 @@ time, and what happens from outside: machines that go and come back, and whateve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from heapq import heappop, heappush, merge
 from itertools import chain
@@ -60,6 +60,15 @@ class Agenda:
         self.count += 1
         heappush(self.heap, (time, 0, self.count, action, argument))
         return self.count
+
+    def reserve(self) -> int:
+        """A number for actions of which one at a time is put down, by :meth:`in_turn`."""
+        self.count += 1
+        return self.count
+
+    def in_turn(self, number: int, time: float, action: Action, argument: Any, is_notice: bool) -> None:
+        """Put an action or a notice down as if that had been done when its number was reserved."""
+        heappush(self.heap, (time, int(is_notice), number, action, argument))
 
     def notice(self, time: float, action: Action, argument: Any = None) -> None:
         """Put down an action that comes after all others of its instant."""
@@ -285,11 +294,12 @@ def _read_event(line: str, forward_unknown: bool) -> Event:
 
 
 class Outside:
-    """Lets the events of all lists occur, each at its time."""
+    """Lets the events of all lists, and failures, occur, each at its time; it holds only the next failure."""
 
     def __init__(
         self,
         lists: Sequence[Sequence[Event]],
+        failures: Iterator[Event],
         nb_hosts: int,
         agenda: Agenda,
         occur: Callable[[Event], None],
@@ -301,4 +311,18 @@ class Outside:
                 beyond = event.hosts - HostSet.range(nb_hosts)
                 raise InputError(f"the external event at {event.time:g} names unknown hosts {beyond}")
             agenda.at(event.time, occur, event)
-        agenda.notice(events[-1].time if events else 0.0, done)
+        self._agenda, self._occur, self._done = agenda, occur, done
+        self._failures, self._turn = failures, agenda.reserve()
+        self._last = events[-1].time if events else 0.0
+        self._await_failure()
+
+    def _await_failure(self) -> None:
+        event, turn = next(self._failures, None), self._turn
+        if event is None:
+            return self._agenda.in_turn(turn, self._last, self._done, None, is_notice=True)
+        self._last = max(self._last, event.time)
+        self._agenda.in_turn(turn, event.time, self._fail, event, is_notice=False)
+
+    def _fail(self, event: Event) -> None:
+        self._await_failure()
+        self._occur(event)

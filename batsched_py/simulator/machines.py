@@ -83,6 +83,8 @@ class Machines:
             self.away[after] = self.away[after] | hosts
         self._unavailable = bool(self.away[HostState.UNAVAILABLE])
         self._changes.append((now, hosts))
+        if len(self._changes) > self._many:
+            self._forget()
 
     def seconds(self) -> dict[HostState, float]:
         """The time that hosts spent in each state, up to each host's last change; no job may be running."""

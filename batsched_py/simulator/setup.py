@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import isfinite
 
 from msgspec import Struct
@@ -48,6 +48,8 @@ class Setup(Struct, frozen=True):
     """Whether the energy that hosts draw is accounted for, and their power states may be changed."""
     events: Sequence[Sequence[Event]] = ()
     """What happens from outside, as lists in the order of time."""
+    failures: Callable[[], Iterator[Event]] | None = None
+    """Begins to make the events of hosts that fail, in the order of time; they are made as time passes."""
     known: Known = NOTHING_KNOWN
     """The price and the carbon intensity of energy, if they are to be added up."""
     launch_time: float = 0.0

@@ -126,9 +126,10 @@ class World:
             self.ledger.is_to_come = submitter.is_to_come
             if self._energy is not None:
                 submitter.begins = self._energy.first_submission
-        if setup.events:
+        if setup.events or setup.failures is not None:
+            failures = iter(()) if setup.failures is None else setup.failures()
             done = partial(self._tell_of, ev.NoMoreExternalEvents)
-            Outside(setup.events, self.machines.count, agenda, self._report, done)
+            Outside(setup.events, failures, self.machines.count, agenda, self._report, done)
 
     def speak_in_messages(self) -> None:
         """The decision process is elsewhere, or takes its time: all must be said in messages."""

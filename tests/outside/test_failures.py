@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import batsched_py as bp
 from batsched_py.errors import InputError
-from batsched_py.outside.failures import RandomFailures, as_events, read_trace
+from batsched_py.outside.failures import Outage, RandomFailures, as_events, read_trace
 from batsched_py.outside.tables import Units
 from batsched_py.protocol.events import HostsAvailable
 from batsched_py.protocol.hosts import HostSet
@@ -89,7 +90,7 @@ def test_the_validator_finds_jobs_on_failed_hosts_and_kills_that_no_failure_expl
 @pytest.mark.parametrize("rule", RULES)
 def test_no_job_is_lost_and_lost_work_adds_up(log: Path, tmp_path: Path, rule: str, scheduler: str) -> None:
     metrics = run(log, tmp_path / "out", rule, scheduler)
-    outages = RandomFailures("exponential", 30000.0, 2000.0).outages(Units(HOSTS), HORIZON)
+    outages = all_of(RandomFailures("exponential", 30000.0, 2000.0), HOSTS, HORIZON)
     chains: defaultdict[int, list[dict[str, str]]] = defaultdict(list)
     for row in rows_of(tmp_path / "out"):
         chains[int(row["job_id"].partition("#")[0])].append(row)
@@ -171,10 +172,24 @@ def test_a_seed_gives_the_same_bytes(log: Path, tmp_path: Path) -> None:
     assert written[0] == written[1] != written[2]
 
 
+def all_of(rule: RandomFailures, hosts: Sequence[Host], until: float) -> list[Outage]:
+    """The outages of all nodes, node by node."""
+    return [outage for node in rule.outages(Units(hosts), until) for outage in node]
+
+
+def test_events_are_made_as_they_are_asked_for() -> None:
+    rule = RandomFailures("exponential", 1.0, 5.0)
+    events = as_events(rule.outages(Units(HOSTS), 1e7))
+    first = [next(events) for _ in range(5)]
+    whole = all_of(rule, HOSTS, 100.0)
+    assert first[0].time == min(outage.start for outage in whole)
+    assert [event.time for event in first] == sorted(event.time for event in first)
+
+
 def test_means_are_those_that_were_asked_for() -> None:
     for law, shape in (("exponential", 0.7), ("weibull", 0.7), ("weibull", 2.0)):
         rule = RandomFailures(law, 5000.0, 500.0, shape, seed=3)
-        outages = rule.outages(Units(HOSTS), 4e6)
+        outages = all_of(rule, HOSTS, 4e6)
         repairs = [outage.end - outage.start for outage in outages]
         worked = 8 * 4e6 - sum(repairs)
         assert worked / len(outages) == pytest.approx(5000, rel=0.05)
@@ -183,7 +198,7 @@ def test_means_are_those_that_were_asked_for() -> None:
 
 def test_one_node_more_leaves_the_others_as_they_are() -> None:
     rule = RandomFailures("weibull", 5000.0, 500.0)
-    few, more = rule.outages(Units(HOSTS[:4]), 1e5), rule.outages(Units(HOSTS), 1e5)
+    few, more = all_of(rule, HOSTS[:4], 1e5), all_of(rule, HOSTS, 1e5)
     assert [o for o in more if o.hosts & HostSet.range(4)] == few
 
 
@@ -199,7 +214,7 @@ def test_a_trace(log: Path, tmp_path: Path) -> None:
 def test_hosts_that_fail_again_when_they_come_back_stay_away(tmp_path: Path) -> None:
     trace = tmp_path / "trace.csv"
     trace.write_text("hosts,down,up\n0,10,20\n0,20,30\n1,5,20\n")
-    events = as_events(read_trace(str(trace), Units(HOSTS)))
+    events = as_events([outage] for outage in read_trace(str(trace), Units(HOSTS)))
     told = [(event.time, type(event) is HostsAvailable, str(event.hosts)) for event in events]
     assert told == [(5, False, "1"), (10, False, "0"), (20, True, "1"), (30, True, "0")]
 
