@@ -331,7 +331,7 @@ class _Reading:
         }
         check_origins(moments, account.path)
         times = without_zeros(moments)
-        self._tell_short_durations()
+        self._tell_readings()
         numbers = self._numbers(times, words)
         self._good = np.ones(len(table), dtype=bool)
         self._reject_unusable(times, numbers)
@@ -411,16 +411,20 @@ class _Reading:
         differ = (said >= 0) & (found >= 0) & (np.abs(said - found) > np.maximum(60.0, 0.01 * found))
         self._account.tell_odd(f"{name} taken from its column, which is not {other}", differ)
 
-    def _tell_short_durations(self) -> None:
-        """Say how durations of two numbers are read."""
+    def _tell_readings(self) -> None:
+        """Say how texts are read that may mean something else."""
         import pandas as pd
 
-        for name in set(DURATIONS) & self._mapping.keys():
-            column = self._column(name)
-            if not pd.api.types.is_numeric_dtype(column) and column.dtype.kind not in "mM":
-                texts = column.astype(object).where(~column.isna(), "").astype(str).str.strip()
-                if (short := texts[texts.str.fullmatch(r"\d+:\d\d")]).any():
-                    self._account.tell(f"{name}: durations like {short.iloc[0]} are minutes and seconds")
+        for names, form, reading in (
+            (DURATIONS, r"\d+:\d\d", "durations like {} are minutes and seconds"),
+            (("requested_memory",), r".*\d *[kKMGTP]i?[Bb]?n?", "amounts like {} are those of one processor"),
+        ):
+            for name in set(names) & self._mapping.keys():
+                column = self._column(name)
+                if not pd.api.types.is_numeric_dtype(column) and column.dtype.kind not in "mM":
+                    texts = column.astype(object).where(~column.isna(), "").astype(str).str.strip()
+                    if (found := texts[texts.str.fullmatch(form)]).any():
+                        self._account.tell(f"{name}: {reading.format(found.iloc[0])}")
 
     def shown(self) -> dict[str, str]:
         """For each column of the log, what of the table it is."""

@@ -242,6 +242,17 @@ def test_durations_of_two_numbers_are_told(tmp_path: Path, caplog: pytest.LogCap
     assert "run_time: durations like 10:30 are minutes and seconds" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("amount", "is_told"), [("4G", True), ("8Gn", True), ("4Gc", False), ("4096", False)]
+)
+def test_amounts_of_memory_are_told_to_be_those_of_a_processor(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, amount: str, is_told: bool
+) -> None:
+    read(tmp_path, NEEDED + ",ReqMem", f"0,60,8,{amount}", columns="requested_memory:ReqMem")
+    said = f"requested_memory: amounts like {amount} are those of one processor"
+    assert (said in caplog.text) == is_told
+
+
 @pytest.mark.parametrize("numbers", [(1.5, 1.25), (-1, -1), ("12_3", "13")])
 def test_numbers_of_jobs_that_are_none_are_replaced(numbers: tuple[object, ...]) -> None:
     """Before, 1.5 and 1.25 were both called 1, and of several jobs called -1 one was left."""
