@@ -62,3 +62,25 @@ def test_its_examples_run(document: str, tmp_path: Path, monkeypatch: pytest.Mon
         done = CliRunner().invoke(batsched_py, ["campaign", "run", "small.toml", "-d", "out/sample"])
         assert done.exit_code == 0, done.output
     exec("\n".join(examples(document)), {"__name__": "example"})
+
+
+def test_the_paper_has_its_sections_and_all_that_it_cites(root: Path) -> None:
+    """In the form of the Journal of Open Source Software, which asks for 750 to 1750 words."""
+    text = (root / "paper.md").read_text(encoding="utf-8")
+    _, head, body = text.split("---\n", 2)
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= {
+        line.partition(":")[0] for line in head.splitlines()
+    }
+    sections = re.findall("^# (.*)", body, re.MULTILINE)
+    assert sections == [
+        "Summary",
+        "Statement of need",
+        "State of the field",
+        "Software design",
+        "Research impact statement",
+        "Acknowledgements",
+        "References",
+    ]
+    entries = re.findall(r"^@\w+\{(\w+),", (root / "paper.bib").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(re.findall(r"@(\w+)", body)) == set(entries)
+    assert 750 <= len(body.split()) <= 1750
