@@ -1,9 +1,11 @@
 """What studies were led to conclude, before and now: one line for each figure that was misleading.
 
-    python -m benchmarks.conclusions ../shared/logs
+    python -m benchmarks.conclusions ../shared/logs [parts] [noise] ...
 
-Models with half the load, utilization that comes from the tail, lateness without a control, estimates that
-nobody made, means that a few jobs dominate, and F1 in parts of a log.
+Parts that begin on an empty machine, means of saturated machines, noise that is called better, seeds that
+count as workloads, loads that make other users, models with half the load, utilization that comes from the
+tail, lateness without a control, estimates that nobody made, means that a few jobs dominate, and F1 in parts
+of a log.
 """
 
 from __future__ import annotations
@@ -11,8 +13,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean
+
+import numpy as np
 
 import batsched_py as bp
+from batsched_py.analysis.runs import SIGNIFICANT, Paired
+from batsched_py.analysis.runs.comparisons import compare
+from batsched_py.errors import InputError
 from batsched_py.workload.description.jobs import characterised, jobs_that_ran
 from batsched_py.workload.description.over_time import load
 from batsched_py.workload.models.realistic import Realistic
@@ -29,6 +37,106 @@ LOGS = {
 def tell(what: str, before: str, now: str) -> None:
     """Print a figure as it was, and as it is."""
     print(f"{what}: {before} before, {now} now", flush=True)
+
+
+def parts(logs: dict[str, Path]) -> None:
+    """The mean wait of FCFS in parts that begin on an empty machine, and in windows of one run."""
+    log = bp.read_log(logs["KTH-SP2"])
+    for every in ("7d", "28d", "84d"):
+        cut = fmean(_wait(part, "fcfs") for part in log.parts(every))
+        plan = bp.Plan(logs={"kth": logs["KTH-SP2"]}, schedulers=["fcfs"], parts=every)
+        found = plan.run(progress=False, workers=1)
+        mean = found.table()["mean_waiting_time"].mean() / 3600
+        inside = f"{mean:.0f} h{', no steady state' * bool(found.measured()[0].unstable)}"
+        tell(f"mean wait of FCFS on KTH-SP2, over parts of {every}", f"{cut:.0f} h", inside)
+
+
+def _wait(log: bp.Log, scheduler: str) -> float:
+    return bp.simulate(log, scheduler, hosts=100, progress=False).overview.mean_waiting_time / 3600
+
+
+def conclusions(logs: dict[str, Path]) -> None:
+    """EASY++ and EASY under 1.2 times the load: in parts that begin on an empty machine, and in windows."""
+    cut = bp.read_log(logs["KTH-SP2"]).load(1.2).parts(every="28d")
+    means = [
+        fmean(
+            bp.simulate(part, name, hosts=100, progress=False).overview.mean_bounded_slowdown for part in cut
+        )
+        for name in ("easy-sjbf", "easy")
+    ]
+    plan = bp.Plan(
+        logs={"kth": logs["KTH-SP2"]},
+        schedulers=["easy", "easy-sjbf"],
+        loads=[1.2],
+        parts="28d",
+        metrics=["mean_bounded_slowdown", "mean_waiting_time"],
+        baseline="easy",
+    )
+    found = plan.run(progress=False, workers=1)
+    told = " ".join(map(str, compare(found.measured(), found.wanted.metrics, "easy"))) or "not compared"
+    tell("EASY++ and EASY on KTH-SP2, load 1.2", f"slowdown {means[0]:.0f} and {means[1]:.0f}", told)
+
+
+def saturated(logs: dict[str, Path]) -> None:
+    """The mean wait of EASY under a load that is too much, over half of a log and over all of it."""
+    log = bp.read_log(logs["KTH-SP2"]).load(1.6)
+    half = _wait(log.first(len(log) // 2), "easy")
+    whole = bp.simulate(log, "easy", hosts=100, progress=False)
+    mean = whole.overview.mean_waiting_time / 3600
+    now = f"no steady state: {whole.overview.unstable}"
+    tell("EASY on KTH-SP2, load 1.6", f"{half:.0f} h over half of the log, {mean:.0f} h over all", now)
+
+
+def noise(logs: dict[str, Path]) -> None:
+    """A random policy against itself, and against another one with the sign of each part by chance."""
+    names = [f"random{number}" for number in range(1, 5)]
+    plan = bp.Plan(
+        logs={"sample": SAMPLE},
+        schedulers={name: {"name": "random", "options": {"seed": name[-1]}} for name in names},
+        platforms={"base": {"hosts": 64}},
+        parts="5d",
+        metrics=["mean_waiting_time", "mean_bounded_slowdown"],
+    )
+    found = plan.run(progress=False, workers=1)
+    told = compare(found.measured(), found.wanted.metrics)
+    better = sum("is better than" in str(each) for each in told)
+    tell(f"'better' in {len(told)} sentences on a random policy against itself", f"{len(told)}", f"{better}")
+    repeated = bp.Plan(
+        logs={"sample": SAMPLE},
+        schedulers=["random", "filler"],
+        platforms={"base": {"hosts": 64}},
+        parts="5d",
+        repetitions=10,
+        metrics=["mean_waiting_time"],
+    )
+    table = repeated.run(progress=False, workers=1).table()
+    waits = table.pivot(index="part", columns=["scheduler", "seed"], values="mean_waiting_time")
+    differences = waits["random"].to_numpy() - waits["filler"].to_numpy()
+    signs = np.random.default_rng(1).choice([-1.0, 1.0], (1000, len(differences), 1))
+    flipped = signs * differences
+    shares = []
+    for tests in (flipped.reshape(len(signs), -1), flipped.mean(axis=2)):
+        stars = [Paired.of(values.tolist()).p_value < SIGNIFICANT for values in tests]
+        shares.append(f"{fmean(stars):.1%}")
+    tell(f"false stars of {len(differences)} parts with 10 seeds, where 5% are allowed", *shares)
+
+
+def loads(logs: dict[str, Path]) -> None:
+    """A mean wait under 1.2 times the load, by the way in which the load is made; and for users who react."""
+    log = bp.read_log(logs["KTH-SP2"])
+    waits = {by: _wait(log.load(1.2, by=by), "easy") for by in ("arrivals", "run-times", "sizes")}
+    words = ", ".join(f"{wait:.2f} h by {by}" for by, wait in waits.items())
+    tell("mean wait of EASY on KTH-SP2, load 1.2", f"{waits['arrivals']:.2f} h", words)
+    now = "taken as it is"
+    try:
+        users = {"a60": {"name": "think-time"}}
+        _ = bp.Plan(logs={"kth": logs["KTH-SP2"]}, schedulers=["easy"], users=users, loads=[2.0]).runs
+    except InputError as error:
+        now = f"refused: {error}"
+    many = bp.simulate(
+        log.load(2.0), "easy", hosts=100, users="think-time", sessions="arrival:60", progress=False
+    )
+    tell("KTH-SP2 with users who think, load 2", f"utilization {many.overview.utilization:.0%}", now)
 
 
 def models(logs: dict[str, Path]) -> None:
@@ -102,6 +210,11 @@ def origin(logs: dict[str, Path]) -> None:
 
 
 STUDIES: tuple[Callable[[dict[str, Path]], None], ...] = (
+    parts,
+    conclusions,
+    saturated,
+    noise,
+    loads,
     tail,
     lateness,
     estimates,
@@ -111,12 +224,13 @@ STUDIES: tuple[Callable[[dict[str, Path]], None], ...] = (
 )
 
 
-def main(folder: Path) -> None:
-    """All of them."""
+def main(folder: Path, *names: str) -> None:
+    """Those that are named, or all."""
     logs = {name: folder / f"{file}.swf.gz" for name, file in LOGS.items()}
     for study in STUDIES:
-        study(logs)
+        if not names or study.__name__ in names:
+            study(logs)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -62,8 +62,9 @@ def test_latex() -> None:
     assert text.splitlines() == [
         r"\begin{table}",
         r"  \centering",
-        r"  \caption{kth. Means over up to 3 seeds on one workload: they tell of chance in policy and users, "
-        r"not of other workloads. Intervals have 95\% confidence (Student's t, within the possible values); "
+        r"  \caption{kth. Means over up to 3 seeds on one workload: they tell of chance in policy and users "
+        r"(where users are resampled, of other populations like this one), not of other workloads. "
+        r"Intervals have 95\% confidence (Student's t, within the possible values); "
         r"bold is the best of each column, and what cannot be told from it (t-test of pairs, Holm).}",
         r"  \begin{tabular}{lrr}",
         r"    \toprule",

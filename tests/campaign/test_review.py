@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,8 +86,10 @@ def done(file: Path, only: int | None = None) -> list[Check]:
 
 
 def fails(checks: list[Check]) -> dict[str, str]:
+    """What fails; whatever is not well has a number (or says one, or no) and a remedy."""
     found: dict[str, str] = {}
     for check in checks:
+        assert check.verdict == "ok" or (check.remedy and re.search(r"\d|\bone\b|\bno\b", check.found)), check
         if check.verdict == "fail":
             found[check.name] = "; ".join(filter(None, [found.get(check.name), check.found]))
     return found
@@ -120,7 +123,7 @@ def logs(tmp_path: Path) -> Path:
         (
             {"head": HEAD.replace('"easy"', '"fcfs"'), "schedulers": "[schedulers]\nfcfs = {}\nsjf = {}\n"},
             "baselines",
-            "EASY is not among the policies",
+            "EASY is not among the 2 policies",
         ),
         (
             {"more": "[platforms]\nhalf = {hosts = 16}\n[users]\nreact = {name = 'think-time'}\n"},
@@ -133,7 +136,7 @@ def logs(tmp_path: Path) -> Path:
                 "more": "[users]\nreact = {name = 'think-time'}\n",
             },
             "control",
-            "makespan and utilization of whole runs with users tell of the last users",
+            "makespan of 6 whole runs with users is when the last user is ready",
         ),
         (
             {
@@ -185,6 +188,23 @@ def test_a_load_that_makes_other_users_is_found(logs: Path, change: str) -> None
 def test_loads_of_rigid_users_and_of_populations_are_sound(logs: Path, users: str) -> None:
     file = plan(logs, head=HEAD + "loads = [1.0, 1.2]\n", more=users)
     assert control_of(file) == ""
+
+
+@pytest.mark.parametrize("entry", ["name = 'easy-sjbf'", "name = 'easy', options = {order = 'shortest'}"])
+def test_easy_with_the_shortest_job_first_is_known_by_either_name(logs: Path, entry: str) -> None:
+    file = plan(logs, schedulers=f"[schedulers]\nfcfs = {{}}\neasy = {{}}\nsjf = {{{entry}}}\n")
+    (check,) = (each for each in review(of_plan(read_plan(file))) if each.name == "baselines")
+    assert check.verdict == "ok"
+
+
+@pytest.mark.parametrize(("users", "verdict"), [("resample", "ok"), ("think-time", "fail")])
+def test_seeds_are_workloads_where_they_are_populations(logs: Path, users: str, verdict: str) -> None:
+    head = HEAD.replace('parts = "1d"', "repetitions = 6")
+    schedulers = SCHEDULERS + "random = {}\n"
+    file = plan(logs, head=head, schedulers=schedulers, more=f"[users]\nmany = {{name = '{users}'}}\n")
+    (check,) = (each for each in review(of_plan(read_plan(file))) if each.name == "statistics")
+    assert check.verdict == verdict
+    assert ("6 seeds, each another population" in check.found) == (verdict == "ok")
 
 
 def test_missing_estimates_are_found(logs: Path) -> None:

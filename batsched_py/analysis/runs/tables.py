@@ -20,8 +20,8 @@ UNSTABLE = "†"
 _ABOUT = {
     "part": "Means over up to {} parts of one log, within which seeds are averaged: they tell of other times "
     "on this machine, not of other machines.",
-    "seed": "Means over up to {} seeds on one workload: they tell of chance in policy and users, not of "
-    "other workloads.",
+    "seed": "Means over up to {} seeds on one workload: they tell of chance in policy and users (where users "
+    "are resampled, of other populations like this one), not of other workloads.",
     "log": "Means over up to {} logs, within which parts and seeds are averaged.",
 }
 

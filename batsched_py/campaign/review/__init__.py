@@ -15,9 +15,11 @@ from msgspec import Struct
 from batsched_py.analysis.runs.aggregate import MeasuredRun
 from batsched_py.analysis.steadiness import Steadiness
 from batsched_py.analysis.windows import Window
+from batsched_py.campaign.store import is_population
 from batsched_py.experiment import Experiment
 
 if TYPE_CHECKING:
+    from batsched_py.analysis.calibration import Verdict as CalibrationVerdict
     from batsched_py.analysis.outcome import Outcome
 
 #: What a check says: all is well, a reader should know, or what is concluded may not be so.
@@ -87,12 +89,19 @@ class StudiedRun(Struct, frozen=True, kw_only=True):
     steadiness: Steadiness | None = None
     outcome: Callable[[], Outcome] | None = None
     """Reads what came of it."""
+    calibrated: Callable[[], CalibrationVerdict | None] | None = None
+    """Tells how near its waits are to the recorded ones, where it simulates what was recorded by EASY."""
 
     @property
     def users(self) -> str:
         """The name of the users who react, if there are such."""
         users = None if self.experiment is None else self.experiment.actors.users
         return "" if users is None or users.name == "rigid" else users.name
+
+    @property
+    def is_population(self) -> bool:
+        """Whether its jobs are those of users made of the log's, so that each seed is another workload."""
+        return self.experiment is not None and is_population(self.experiment)
 
     @property
     def scheduler(self) -> str:

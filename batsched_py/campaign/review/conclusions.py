@@ -7,7 +7,7 @@ from itertools import combinations
 from math import sqrt
 from typing import TYPE_CHECKING, Final
 
-from batsched_py.analysis.runs import FEWEST, lag_1
+from batsched_py.analysis.runs import FEWEST, SIGNIFICANT, lag_1
 from batsched_py.analysis.runs.aggregate import (
     Baseline,
     Group,
@@ -20,7 +20,7 @@ from batsched_py.analysis.runs.aggregate import (
     repeated_axes,
     unit_of,
 )
-from batsched_py.analysis.runs.comparisons import Comparison, compare
+from batsched_py.analysis.runs.comparisons import UNITS, Comparison, compare
 from batsched_py.analysis.windows import Window
 from batsched_py.campaign.review import Check, LogFacts, Looks, StudiedRun, Study, Verdict
 
@@ -156,9 +156,12 @@ def _is_at(run: StudiedRun, place: dict[str, str]) -> bool:
 
 def _conclusions(study: Study) -> list[Comparison]:
     """The differences that the tests of the tables show."""
+    return [each for each in _compared(study) if each.is_shown]
+
+
+def _compared(study: Study) -> list[Comparison]:
     measured = [each for run in study.runs for each in run.measured]
-    found = compare(measured, list(study.metrics), study.baseline, study.own, study.unit)
-    return [each for each in found if each.is_shown]
+    return compare(measured, list(study.metrics), study.baseline, study.own, study.unit)
 
 
 def statistics(study: Study) -> Iterator[Check]:
@@ -185,7 +188,10 @@ def statistics(study: Study) -> Iterator[Check]:
         if unit != "log"
         else len({each.get("log") for each in axes})
     )
-    if unit == "seed":
+    if unit == "seed" and all(run.is_population for run in study.runs) and count >= FEWEST:
+        text = f"{count} seeds, each another population of the users of a log"
+        yield Check("statistics", "ok" if count >= ENOUGH else "warn", text, "more seeds")
+    elif unit == "seed":
         text = f"{count} seeds on one workload are about chance in the policy, not about workloads"
         yield Check("statistics", "fail", text, remedy)
     elif count < FEWEST:
@@ -195,8 +201,27 @@ def statistics(study: Study) -> Iterator[Check]:
         seeds = len({each.get("seed") for each in axes})
         within = f", {seeds} seeds averaged within each" if seeds > 1 else ""
         yield Check("statistics", "warn" if verdict == "warn" else "ok", f"{text}{within}", remedy)
+    if measured and count >= FEWEST:
+        yield from _tests(study)
     if unit == "part" and measured and count >= FEWEST:
         yield from _clustering(study, measured)
+
+
+def _tests(study: Study) -> Iterator[Check]:
+    """Whether the differences that are shown are so in most units, and not large in a few of them only."""
+    tested = _compared(study)
+    shown = [each for each in tested if each.is_shown]
+    skewed = [each for each in shown if each.paired.sign_p_value >= SIGNIFICANT]
+    about = f"{len(shown)} of {len(tested)} tested differences are shown"
+    if skewed:
+        first = skewed[0]
+        text = (
+            f"{about}; in {len(skewed)} of them the sign test does not agree, so a few {UNITS[first.units]} "
+            f"make them ({first.better} and {first.worse}, {first.metric}: {first.paired.sign_p_value:.2g})"
+        )
+        yield Check("tests", "warn", text, "show these differences one by one, or measure more of them")
+    elif tested:
+        yield Check("tests", "ok", f"{about}; the sign test agrees")
 
 
 def _clustering(study: Study, measured: Sequence[MeasuredRun]) -> Iterator[Check]:
@@ -232,9 +257,10 @@ def baselines(study: Study) -> Iterator[Check]:
     names = {run.scheduler for run in study.runs}
     if len(names) > 1 or not names & {"easy"}:
         if "easy" not in names:
-            yield Check("baselines", "fail", "EASY is not among the policies", "add scheduler easy")
+            text = f"EASY is not among the {len(names)} policies"
+            yield Check("baselines", "fail", text, "add scheduler easy")
         elif not any(_is_sjf_easy(run) for run in study.runs):
-            text = "EASY with the shortest job first is not among the policies"
+            text = f"EASY with the shortest job first is not among the {len(names)} policies"
             yield Check("baselines", "warn", text, "add scheduler easy-sjbf")
         else:
             yield Check("baselines", "ok", f"EASY and EASY by run time are among {len(names)} policies")
@@ -260,7 +286,7 @@ def _generality(logs: Mapping[str, LogFacts | None]) -> Iterator[Check]:
 
 
 def _is_sjf_easy(run: StudiedRun) -> bool:
-    return run.scheduler == "easy-sjbf" or (run.scheduler.startswith("easy") and "sjf" in run.order)
+    return run.scheduler == "easy-sjbf" or (run.scheduler.startswith("easy") and run.order == "shortest")
 
 
 def metrics(study: Study) -> Iterator[Check]:
@@ -269,7 +295,10 @@ def metrics(study: Study) -> Iterator[Check]:
         return
     given = [metric for metric in study.metrics if metric in OF_THE_LOAD]
     if len(given) == len(study.metrics):
-        text = f"{' and '.join(given)} of users who do not react tell what was submitted, not who decided"
+        text = (
+            f"{' and '.join(given)} of users who do not react tell what was submitted, not who decided, and "
+            f"there are no metrics but these {len(given)}"
+        )
         yield Check("metrics", "fail", text, "measure waits or slowdowns, too")
     else:
         yield Check("metrics", "ok", f"{len(study.metrics) - len(given)} metrics that depend on the policy")

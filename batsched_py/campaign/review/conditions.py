@@ -32,7 +32,7 @@ FEW_WAIT: Final = 0.05
 FEW: Final = 0.001
 
 #: Metrics that are about the last jobs of a run where users react.
-OF_THE_TAIL: Final = frozenset({"makespan", "utilization", "throughput", "mean_queue_length"})
+OF_THE_TAIL: Final = frozenset({"makespan"})
 
 #: A generated log whose load differs by more than this, in points, is not like the log that it is made like.
 SAME_LOAD: Final = 0.05
@@ -213,6 +213,18 @@ def _of_log(name: str, facts: LogFacts) -> Iterator[Check]:
         yield Check("log", "ok", f"nothing stands out in {name} ({facts.jobs:,} jobs)")
 
 
+def calibration(study: Study) -> Iterator[Check]:
+    """Whether simulated waits are like recorded ones, so that they may be read as those of the machine."""
+    known = {run.axes.get("log", run.name): run for run in study.runs if run.calibrated is not None}
+    for name, run in sorted(known.items()):
+        found = run.calibrated() if run.calibrated is not None else None
+        if found is None or found.trust == "unknown":
+            continue
+        text = f"{run.scheduler} fits {name}: {found.trust}; {found.reasons[0]}"
+        remedy = "say that waits are not those of the recorded machine; `batsched-py calibrate` tells why"
+        yield Check("calibration", "ok" if found.trust == "good" else "warn", text, remedy)
+
+
 def control(study: Study) -> Iterator[Check]:
     """Whether there is something to compare users on another machine with."""
     reacting = [run for run in study.runs if run.users]
@@ -230,13 +242,14 @@ def control(study: Study) -> Iterator[Check]:
     loaded = [run for run in reacting if _is_scaled(run)]
     if loaded:
         text = (
-            f"the load of {loaded[0].name} is made by other times between arrivals, which makes other users"
+            f"the load of {loaded[0].name} is made by other times between arrivals, which makes other users "
+            f"({len(loaded)} runs)"
         )
         yield Check("control", "fail", text, "more or fewer users of the same kind: users = resample")
     tail = [metric for metric in study.metrics if metric in OF_THE_TAIL]
     whole = [run for run in reacting if not run.windows]
     if tail and whole:
-        text = f"{' and '.join(tail)} of whole runs with users tell of the last users to be ready"
+        text = f"{' and '.join(tail)} of {len(whole)} whole runs with users is when the last user is ready"
         yield Check("control", "fail", text, "measure windows, or metrics of jobs")
 
 
@@ -332,6 +345,7 @@ CHECKS: Final[tuple[Looks, ...]] = (
     contention,
     estimates,
     log,
+    calibration,
     control,
     generated,
     completeness,
