@@ -50,7 +50,10 @@ def test_a_full_device_behind_stdout_is_told_in_one_line(arguments: str) -> None
         ("page.html", f"describe {SAMPLE} -o {{file}}"),
     ],
 )
-def test_on_a_full_disk_a_file_stays_what_it_was(output: str, arguments: str, tmp_path: Path) -> None:
+def test_on_a_full_disk_a_file_stays_what_it_was(
+    output: str, arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python would keep a hundred bytes of a module
     file = tmp_path / output
     file.write_text("old")
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)

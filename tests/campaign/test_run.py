@@ -4,6 +4,7 @@ import json
 import resource
 import shlex
 import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -190,8 +191,11 @@ def test_a_policy_that_never_comes_back_is_given_up_in_any_thread(folder: Path, 
     assert "policies.py:Looping" in result.error
 
 
-def test_a_full_disk_leaves_no_half_run(folder: Path, first_run: FirstRun) -> None:
+def test_a_full_disk_leaves_no_half_run(
+    folder: Path, first_run: FirstRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Files larger than 4 kB cannot be written for a while, which fails in the same place."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python would keep a part of a module
     run = first_run()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))

@@ -212,7 +212,7 @@ def test_a_full_disk_is_told_in_lines_and_the_campaign_goes_on_later(place: Path
         ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", *COMMAND, *run],
         capture_output=True,
         text=True,
-        env=environment(),
+        env=environment(PYTHONDONTWRITEBYTECODE="1"),
         check=False,
     )
     *failures, last = limited.stderr.splitlines()
