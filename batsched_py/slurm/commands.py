@@ -55,6 +55,7 @@ def slurm_command() -> None:
       batsched-py slurm what-if twin --set PriorityWeightAge=5000
       batsched-py slurm forecast slurm.conf jobs.txt --log jobs.sacct
       batsched-py slurm backtest jobs.sacct
+      batsched-py slurm shadow /etc/slurm/slurm.conf twin
     """
 
 
@@ -339,6 +340,57 @@ def backtest_command(log: Path, as_json: bool, output: Path | None, **asked: Any
 
     found = backtest.backtest(log, **asked)
     tell(found, as_json, output, backtest.write_backtest_page, tables.backtest_table)
+
+
+@slurm_command.command("shadow")
+@click.argument("conf", metavar="SLURM.CONF", type=FILE)
+@click.argument("folder", metavar="DIR", type=FOLDER)
+@option("--every SECONDS", "Ask so often.", type=click.FloatRange(1), default=60)
+@option(
+    "--port N",
+    "Show the page on this port of the machine; 0 is a free one.",
+    type=click.IntRange(0, 65535),
+    default=9817,
+)
+@option("--polls N", "End after so many times; without it, when it is stopped.", type=click.IntRange(1))
+@option(
+    "--seeds N",
+    "Draw run times N times for each forecast.",
+    "repetitions",
+    type=click.IntRange(1),
+    default=10,
+)
+@option(
+    "--what-if CHANGE",
+    "Try a change on the jobs that wait, written as for `what-if --set`; may be given several times.",
+    name="changes",
+    multiple=True,
+)
+@option(
+    "--log FILE", "A log of `sacct -P`: how much of their limits jobs use.  [default: asks sacct]", type=FILE
+)
+@accounts_option
+def shadow_command(**given: Any) -> None:
+    """Keep a twin beside a live Slurm.
+
+    Slurm is asked by `scontrol show`, `squeue`, `sdiag` and `sacct` again and again. Nothing is ever changed
+    in it. The twin knows all its jobs, forecasts the start of each that waits, and keeps score: of the jobs
+    that have started, how many did so in their 80 % interval, and how far off was the median, beside limits
+    alone and beside Slurm's own StartTime. It tries changes on the present queue.
+
+    A page on this machine's loopback shows all that; /metrics has it for Prometheus, /forecast.json the
+    forecast. What is known is kept in DIR, so both the twin and Slurm may be restarted.
+
+    \b
+    Examples:
+      batsched-py slurm shadow /etc/slurm/slurm.conf twin
+      batsched-py slurm shadow /etc/slurm/slurm.conf twin --what-if PriorityWeightAge=5000 \\
+          --what-if "SchedulerParameters=bf_interval=60"
+    """
+    from batsched_py.slurm.shadow import shadow
+
+    with _mistakes_told():
+        shadow.shadow(shadow.Watch(**given))
 
 
 def _tell_unmodelled(lines: Sequence[str], where: str) -> None:

@@ -13,7 +13,7 @@ from batsched_py.simulator.machine_files import platform_of
 from batsched_py.slurm.conf import Cluster
 from batsched_py.slurm.forecast.live import LiveJob, with_limit
 from batsched_py.slurm.jobs import JobMaker
-from batsched_py.slurm.policy.priorities import FIRST
+from batsched_py.slurm.policy.priorities import FIRST, age_part
 from batsched_py.slurm.policy.settings import ROOT, Configuration
 from batsched_py.slurm.policy.setup import Setup
 from batsched_py.slurm.reading import Clock, Findings
@@ -35,23 +35,26 @@ class Entrance:
     """What Slurm would say to a job that is submitted now: its priority, or why it never starts."""
 
     def __init__(self, cluster: Cluster, now: float) -> None:
-        self._configuration, self._machine, self._now = cluster.configuration, cluster.machine, now
+        self._configuration, self._now = cluster.configuration, now
         hosts = platform_of(cluster.machine, cluster.licences, "slurm.conf").as_protocol()[0]
         self._setup = Setup(cluster.configuration, hosts)
+        self._priorities = self._setup.priorities()
+        self._findings = Findings()
+        self._maker = JobMaker(cluster.configuration, words_of(cluster.machine), Clock(now), self._findings)
 
-    def of(self, job: LiveJob) -> tuple[int, str]:
-        """The priority without any age, and why it can never start, if it cannot."""
-        maker = JobMaker(
-            self._configuration, words_of(self._machine), Clock(self._now), findings := Findings()
-        )
+    def of(self, job: LiveJob, aged: bool = False) -> tuple[int, str]:
+        """The priority, without any age unless that counts, and why it can never start, if it cannot."""
         given = replace(job, fields={**job.fields, "priority": None, "node_list": ""}, dependency="")
-        made = list(maker.jobs(given))
-        findings.check()
+        made = list(self._maker.jobs(given))
+        self._findings.check()
         records, never = self._setup.records(made[0], 0.0)
         if not records:
             return 0, never.reason
-        self._setup.priorities().enter(records, 0.0)
-        return max(record.priority for record in records), ""
+        self._priorities.enter(records, 0.0)
+        priority = max(record.priority for record in records)
+        if aged and job.eligible is not None and self._configuration.priority.type == "multifactor":
+            priority += int(age_part(self._configuration.priority, self._now - job.eligible))
+        return priority, ""
 
 
 def submitted(

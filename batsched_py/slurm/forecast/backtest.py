@@ -8,6 +8,7 @@ tells by how much intervals must be stretched so that they hold what they should
 
 from __future__ import annotations
 
+import gc
 import html
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
@@ -266,6 +267,7 @@ def backtest(
         replay = _Replay(log, policy, options, hosts, Path(room))
         for moment in _moments(replay, moments, random, path):
             asked.append(_asked(replay, moment, draws, random))
+            gc.collect()  # many short simulations make much garbage that is searched for rarely
     half = len(asked) // 2
     early, late = (np.concatenate(part) for part in (asked[:half], asked[half:]))
     early = early[np.isfinite(early).all(axis=1)]

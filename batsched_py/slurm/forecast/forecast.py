@@ -190,7 +190,7 @@ def forecast(
         TemporaryDirectory(prefix="forecast-") as room,
         shown("simulations", lambda: (sum(map(len, found)), len(variants) * (1 + repetitions))),
     ):
-        simulator = _Simulator(cluster, now, Path(room), findings)
+        simulator = Simulator(cluster, now, Path(room), findings)
         for variant in variants:
             found[-1].append(simulator.starts(variant, lambda job, ran: limit_of(job)))
             for seed in range(repetitions):
@@ -252,7 +252,7 @@ def _worst_last(advice: Advice) -> tuple[bool, float, float]:
     return gain is None, -(gain or 0.0), -(advice.gain_by_limits or 0.0)
 
 
-class _Simulator:
+class Simulator:
     """Simulates queues of a cluster from one moment on, under which all running jobs start at once."""
 
     def __init__(self, cluster: Cluster, now: float, room: Path, findings: Findings) -> None:

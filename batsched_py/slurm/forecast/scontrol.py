@@ -33,7 +33,7 @@ def read_scontrol(path: Path, text: str, zone: str, findings: Findings) -> Live:
     """The jobs of a listing; the moment at which it was printed is known from a job that runs."""
     jobs: list[LiveJob] = []
     now: float | None = None
-    for where, fields in _records(path, text, findings):
+    for where, fields in records(path, text, findings):
         if "JobState" not in fields:
             findings.mistake(where, "tells no JobState, as in a file that is cut short")
         elif check_state(fields["JobState"], where, findings) is not None and (
@@ -46,7 +46,7 @@ def read_scontrol(path: Path, text: str, zone: str, findings: Findings) -> Live:
     return Live(jobs, now)
 
 
-def _records(path: Path, text: str, findings: Findings) -> Iterator[tuple[str, dict[str, str]]]:
+def records(path: Path, text: str, findings: Findings) -> Iterator[tuple[str, dict[str, str]]]:
     """The fields of each job, with the line where it begins; what is said twice counts the first time."""
     where, fields = "", dict[str, str]()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -98,8 +98,8 @@ def job_of(where: str, fields: Mapping[str, str], started: float | None, eligibl
     if array and at_once and "%" not in array:
         array += f"%{at_once}"
     return LiveJob(
-        id=_id(fields),
-        name=fields.get("ArrayJobId", "") if array else _id(fields),
+        id=job_id(fields),
+        name=fields.get("ArrayJobId", "") if array else job_id(fields),
         state=state,
         where=where,
         user=fields.get("UserId", "").partition("(")[0],
@@ -142,7 +142,7 @@ def _range(fields: Mapping[str, str], name: str, default: str = "1") -> tuple[in
         raise ValueError(f"{name}={shown(fields[name])} is not a number") from None
 
 
-def _id(fields: Mapping[str, str]) -> str:
+def job_id(fields: Mapping[str, str]) -> str:
     """The number of a job; tasks of arrays have the form ``ARRAY_TASK`` or ``ARRAY_[TASKS]``."""
     if "ArrayJobId" not in fields or "ArrayTaskId" not in fields:
         return fields["JobId"]

@@ -1,0 +1,1 @@
+"""A twin beside a live Slurm, which forecasts, keeps score of itself, and never acts."""
