@@ -301,10 +301,6 @@ class Entries:
             if load is not None:
                 axes["load"] = f"{load:g}"
                 changes += [] if load == 1 else [f"load factor={load!r}"]
-                remark = (
-                    f"{name}: other loads are other times between arrivals, not other run times or sizes."
-                )
-                self.remarks += [] if remark in self.remarks else [remark]
             made = whole
             if changes:
                 label = "-".join([name, *(axis + place for axis, place in axes.items())])

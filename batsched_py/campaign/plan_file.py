@@ -34,7 +34,7 @@ from batsched_py.campaign.plan_entries import (
 )
 from batsched_py.campaign.prepare import inputs_of
 from batsched_py.campaign.run import Run
-from batsched_py.campaign.store import Wanted
+from batsched_py.campaign.store import Wanted, is_population
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Workloads
 from batsched_py.schedulers import SCHEDULERS
@@ -204,7 +204,7 @@ class _Reader:
             inputs=inputs_of(self._entries.files.found),
             trusted=trusted,
             own={name: column for name, column in metrics.items() if column is not None},
-            remarks=self._entries.remarks,
+            remarks=[*self._entries.remarks, *self._remarks_on_loads(runs)],
             figures=figures,
             window=_window(content),
             units=content.units or "",
@@ -310,6 +310,20 @@ class _Reader:
                 "loads mean nothing for them; take a population of which there are more or fewer: "
                 'behaviour = "resample", or rigid users, or exclude the other loads',
             )
+
+    def _remarks_on_loads(self, runs: Sequence[Run]) -> list[str]:
+        """What other loads mean: a population has more or fewer users, a log other times between arrivals."""
+        loaded = {
+            (run.axes["log"], run.axes["users"] if is_population(run.experiment) else "")
+            for run in runs
+            if run.experiment is not None and run.axes.get("load", "1") != "1"
+        }
+        return [
+            f"{log}: other loads are more or fewer users ({users}), of the same kind."
+            if users
+            else f"{log}: other loads are other times between arrivals, not other run times or sizes."
+            for log, users in sorted(loaded)
+        ]
 
     def _schedulers(self, content: _File) -> list[tuple[Axes, PlannedPlugin]]:
         """The schedulers, each with each of the allocators if there are any."""

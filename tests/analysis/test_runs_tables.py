@@ -57,6 +57,20 @@ def test_markdown() -> None:
     )
 
 
+def test_the_load_that_was_reached_is_told() -> None:
+    """It is no column here, and differs between policies where users react."""
+    runs = [
+        Measured(
+            {"log": "kth", "load": load, "scheduler": name},
+            {"mean_waiting_time": 1.0, "offered_load": reached},
+        )
+        for load, name, reached in (("1", "easy", 0.7), ("1.2", "easy", 0.84), ("1.2", "fcfs", 0.79))
+    ]
+    (table,) = tables_of(aggregate(runs, ["mean_waiting_time"]))
+    told = "The work that is submitted is 70% at load 1, 79% to 84% at load 1.2, of what the machine could do"
+    assert told in table.note
+
+
 def test_latex() -> None:
     text = latex(tables_of(aggregate(REPEATED, ["mean_waiting_time", "nb_jobs"])))
     assert text.splitlines() == [

@@ -37,6 +37,14 @@ def test_a_load_is_so_many_times_the_users_of_a_population(tmp_path: Path) -> No
     assert rigid.scenario.workloads.files != (str(SAMPLE),)
 
 
+def test_what_a_load_means_is_told_of_each_kind_of_users(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    assert read_plan(tmp_path / "plan.toml").remarks == [
+        "sample: other loads are other times between arrivals, not other run times or sizes.",
+        "sample: other loads are more or fewer users (many), of the same kind.",
+    ]
+
+
 def test_other_users_are_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(PLAN.replace('"rigid"}', '"think-time"}'))
     with pytest.raises(InputError, match=r"think-time users have the sessions .* of the recorded load"):

@@ -13,11 +13,12 @@ from click.testing import CliRunner
 
 import batsched_py as bp
 from batsched_py.campaign.plan_file import read_plan
-from batsched_py.campaign.review import Check, review
+from batsched_py.campaign.review import Check, StudiedRun, Study, review
 from batsched_py.campaign.review.facts import of_campaign, of_plan
 from batsched_py.campaign.store import Campaign, conduct, planned_campaign, runs_to_do
 from batsched_py.cli.main import batsched_py
 from tests.campaigns import Here
+from tests.runs import Measured
 
 HOSTS = 32
 
@@ -195,6 +196,28 @@ def test_easy_with_the_shortest_job_first_is_known_by_either_name(logs: Path, en
     file = plan(logs, schedulers=f"[schedulers]\nfcfs = {{}}\neasy = {{}}\nsjf = {{{entry}}}\n")
     (check,) = (each for each in review(of_plan(read_plan(file))) if each.name == "baselines")
     assert check.verdict == "ok"
+
+
+@pytest.mark.parametrize(
+    ("differences", "verdict"),
+    [
+        ([5.0, 6.0, 5.0, 6.0, 5.0, 6.0, 7.0], "ok"),
+        ([5.0, 6.0, 5.5], "ok"),
+        ([9.0, 9.0, 9.0, 9.0, 9.0, -0.1, -0.1], "warn"),
+    ],
+    ids=["in all parts", "in too few parts for the sign test", "not in all"],
+)
+def test_differences_that_a_few_parts_make_are_found(differences: list[float], verdict: str) -> None:
+    measured = [
+        Measured({"log": "a", "part": str(part), "scheduler": name}, {"mean_waiting_time": wait})
+        for part, difference in enumerate(differences, start=1)
+        for name, wait in (("easy", 20.0), ("fcfs", 20.0 + difference))
+    ]
+    run = StudiedRun(name="a", axes={}, measured=measured)
+    found = review(Study(runs=[run], metrics=["mean_waiting_time"], baseline="easy"))
+    (check,) = (each for each in found if each.name == "tests")
+    assert check.verdict == verdict
+    assert check.found.startswith("1 of 1 tested differences are shown")
 
 
 @pytest.mark.parametrize(("users", "verdict"), [("resample", "ok"), ("think-time", "fail")])

@@ -11,7 +11,15 @@ from batsched_py.analysis.runs import CONFIDENCE, FEWEST, SIGNIFICANT
 from batsched_py.analysis.runs.aggregate import Aggregate
 from batsched_py.analysis.runs.columns import ColumnFormat, column_of
 from batsched_py.analysis.runs.comparisons import best_rows
-from batsched_py.analysis.runs.tables import UNSTABLE, Cell, ResultTable, cell_text, stars_of, title_of
+from batsched_py.analysis.runs.tables import (
+    UNSTABLE,
+    Cell,
+    ResultTable,
+    cell_text,
+    reached_loads,
+    stars_of,
+    title_of,
+)
 from batsched_py.errors import InputError
 
 
@@ -92,6 +100,7 @@ def pivoted(results: Aggregate, axis: str) -> list[PivotTable]:
             unstable=[
                 f"{', '.join(group.axes.values())}: {group.unstable}" for group in groups if group.unstable
             ],
+            reached=reached_loads(groups) if len({group.axes.get("log") for group in groups}) == 1 else {},
             column_axis=axis,
             baseline_axis="" if results.baseline is None else results.baseline.axis,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import isnan
+from statistics import fmean
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -65,6 +66,8 @@ class ResultTable(Struct, frozen=True):
     """The largest autocorrelation of successive parts."""
     unstable: Sequence[str] = ()
     """Which rows have no steady state, and why."""
+    reached: Mapping[str, str] = {}
+    """The offered load of runs under each load of the plan, in words."""
 
     @property
     def parts(self) -> Sequence[str]:
@@ -96,6 +99,9 @@ class ResultTable(Struct, frozen=True):
             )
         elif self.units > 1:
             yield _ABOUT[self.unit].format(self.units)
+        if self.reached:
+            words = ", ".join(f"{text} at load {load}" for load, text in self.reached.items())
+            yield f"The work that is submitted is {words}, of what the machine could do meanwhile."
         yield self._of_best()
         yield from self._of_differences()
         if self.lag_1 is not None:
@@ -171,9 +177,22 @@ def tables_of(results: aggregate.Aggregate) -> list[ResultTable]:
             results.nb_tests,
             max((each.lag_1 for each in measured if each.lag_1 is not None), default=None),
             [_why(groups[number]) for number in numbers if groups[number].unstable],
+            reached_loads([groups[number] for number in numbers]),
         )
         tables.append(table)
     return tables
+
+
+def reached_loads(groups: Sequence[aggregate.Group[aggregate.MeasuredRun]]) -> dict[str, str]:
+    """The mean offered load of rows under each load of the plan: one, or from the least to the most."""
+    found: dict[str, list[float]] = {}
+    for group in groups:
+        loads = {run.axes.get("load", "") for run in group.runs}
+        offered = group.values("offered_load")
+        if len(loads) == 1 and offered:
+            found.setdefault(loads.pop(), []).append(fmean(offered))
+    ends = {load: (f"{min(means):.0%}", f"{max(means):.0%}") for load, means in found.items() if load}
+    return {load: low if low == high else f"{low} to {high}" for load, (low, high) in ends.items()}
 
 
 def _why(group: aggregate.Group[aggregate.MeasuredRun]) -> str:

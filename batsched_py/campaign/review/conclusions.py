@@ -7,7 +7,7 @@ from itertools import combinations
 from math import sqrt
 from typing import TYPE_CHECKING, Final
 
-from batsched_py.analysis.runs import FEWEST, SIGNIFICANT, lag_1
+from batsched_py.analysis.runs import FEWEST, SIGNIFICANT, lag_1, sign_test
 from batsched_py.analysis.runs.aggregate import (
     Baseline,
     Group,
@@ -211,7 +211,11 @@ def _tests(study: Study) -> Iterator[Check]:
     """Whether the differences that are shown are so in most units, and not large in a few of them only."""
     tested = _compared(study)
     shown = [each for each in tested if each.is_shown]
-    skewed = [each for each in shown if each.paired.sign_p_value >= SIGNIFICANT]
+    skewed = [
+        each
+        for each in shown
+        if each.paired.sign_p_value >= SIGNIFICANT > sign_test([1.0] * each.paired.nb_units)
+    ]
     about = f"{len(shown)} of {len(tested)} tested differences are shown"
     if skewed:
         first = skewed[0]
@@ -221,7 +225,7 @@ def _tests(study: Study) -> Iterator[Check]:
         )
         yield Check("tests", "warn", text, "show these differences one by one, or measure more of them")
     elif tested:
-        yield Check("tests", "ok", f"{about}; the sign test agrees")
+        yield Check("tests", "ok", f"{about}, and the sign test contradicts none")
 
 
 def _clustering(study: Study, measured: Sequence[MeasuredRun]) -> Iterator[Check]:
