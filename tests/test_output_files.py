@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -110,3 +111,29 @@ def test_a_visible_draft_is_seen(folder: Path) -> None:
     assert names(folder) == ["file.part"]
     draft.abandon()
     assert names(folder) == []
+
+
+#: What writes in place, and why that harms nobody.
+IN_PLACE = {
+    "campaign/archive.py": "into a new folder that gets its name at the end",
+    "campaign/batsim.py": "into a folder that is removed",
+    "slurm/forecast/backtest.py": "into a folder that is removed",
+    "slurm/forecast/forecast.py": "into a folder that is removed",
+    "slurm/prepared.py": "into a folder that is removed",
+    "slurm/shadow/asking.py": "into a folder that is removed",
+    "slurm/shadow/shadow.py": "into a folder that is removed",
+    "testing/runs.py": "into a folder that is removed",
+    "testing/programs.py": "into a folder that is removed",
+    "wire/conversation.py": "each message is to be in the file before the next one comes",
+}
+
+
+def test_one_function_writes_every_file() -> None:
+    package = Path(output_files.__file__).parent
+    writes = re.compile(r"\.write_(text|bytes)\(|open\((\w+, )?\"[wxa]b?\"|\.to_(csv|parquet)\([\"\w]*path")
+    found = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if writes.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == {*IN_PLACE, "output_files.py"}

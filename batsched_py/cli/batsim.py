@@ -20,7 +20,7 @@ from batsched_py.api import lazy
 from batsched_py.cli.options import FOLDER, PATH, option, struct_options, text_in, timeout_option
 from batsched_py.errors import InputError
 from batsched_py.experiment import Machine, Scenario
-from batsched_py.output_files import writing_text
+from batsched_py.output_files import write_file, writing_text
 from batsched_py.protocol.events import Settings
 
 #: Where a decision process is looked for, as Batsim does it.
@@ -271,7 +271,7 @@ def _install(ctx: click.Context, folder: Path | None) -> None:
         if program.exists() and not program.read_bytes().startswith(_SHEBANG.encode()):
             raise InputError(f"{program}: is there already, and is another Batsim; choose another folder")
         folder.mkdir(parents=True, exist_ok=True)
-        program.write_text(text, encoding="utf-8")
+        write_file(program, text)
         program.chmod(0o755)
     except OSError as error:
         raise InputError(f"{program}: cannot be written: {error.strerror}") from None

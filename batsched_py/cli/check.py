@@ -10,7 +10,8 @@ import click
 from batsched_py.api import lazy
 from batsched_py.api.terminal import say
 from batsched_py.cli.options import FILE, SECONDS, option
-from batsched_py.errors import InputError, RunsFailed
+from batsched_py.errors import RunsFailed
+from batsched_py.output_files import write_file
 
 if TYPE_CHECKING:
     from batsched_py.analysis.validator import Policy
@@ -54,10 +55,7 @@ def check_command(
         outcomes.append(outcome)
         say(str(outcome))
     if junit is not None:
-        try:
-            junit.write_text(lazy.programs.junit(outcomes, command), encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"{junit}: cannot be written: {error.strerror}") from None
+        write_file(junit, lazy.programs.junit(outcomes, command))
     failed = sum(bool(outcome.faults) for outcome in outcomes)
     if failed:
         raise RunsFailed(f"{failed} of {len(outcomes)} cases failed")

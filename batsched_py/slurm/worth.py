@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from batsched_py.analysis.calibration import Verdict, verdict
 from batsched_py.api.terminal import shown as progress
 from batsched_py.errors import InputError
+from batsched_py.output_files import write_file
 from batsched_py.slurm.comparison import Compared, compare, read_jobs
 from batsched_py.slurm.prepared import simulations
 from batsched_py.slurm.reading import Finding
@@ -69,7 +70,7 @@ def worth_of(folder: Path, log: Path, zone: str, unmodelled: Sequence[Finding]) 
         verdict=verdict(found.all.waits),
         causes=_causes(unmodelled),
     )
-    (folder / FILE).write_bytes(msgspec.json.format(msgspec.json.encode(worth)) + b"\n")
+    write_file(folder / FILE, msgspec.json.format(msgspec.json.encode(worth)) + b"\n")
     return worth
 
 
