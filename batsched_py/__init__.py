@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from batsched_py.api.simulate import simulate
     from batsched_py.errors import BatschedError
     from batsched_py.schedulers import Cluster, Scheduler
+    from batsched_py.tuning.tune import tune
     from batsched_py.users import Behaviour, User
 
 __version__ = "0.1.0"
@@ -43,6 +44,7 @@ __all__ = [
     "saturation",
     "simulate",
     "simulate_many",
+    "tune",
 ]
 
 #: Where each public name comes from; it is imported when it is asked for, so that commands start quickly.
@@ -62,6 +64,7 @@ _HOMES = {
     "saturation": "api.log",
     "simulate": "api.simulate",
     "simulate_many": "api.many",
+    "tune": "tuning.tune",
 }
 
 

@@ -24,6 +24,7 @@ ELSEWHERE = {
     "schedulers": "tests/schedulers/test_schedulers_document.py",
     "see-inside": "tests/watch/test_see_inside_document.py",
     "testing-a-policy": "tests/testing/test_workbench.py",
+    "tune": "tests/tuning/test_tune_document.py",
     "users": "tests/cli/test_users_command.py",
     "what-if-half-the-nodes": "tests/test_worked_example.py",
 }

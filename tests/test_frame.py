@@ -56,11 +56,18 @@ ROOMS_BELOW = {
         "decision",
         *_DECIDING,
     },
+    "tuning": {"slurm", "cli", "api", "campaign", "analysis", "experiment", *_DECIDING},
 }
 
 #: What stands in no room: for each module the rooms that it may use, and why it is where it is.
 WITHOUT_A_ROOM = {
-    "__init__": {"api", "campaign", "schedulers", "users"},  # the public names, imported when asked for
+    "__init__": {
+        "api",
+        "campaign",
+        "schedulers",
+        "tuning",
+        "users",
+    },  # the public names, imported when asked for
     "__main__": {"cli"},
     "blame": {"protocol"},  # rooms that call policies and users name the line that failed by it
     "native": set(),  # the library of the native engine, if it was built

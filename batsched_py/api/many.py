@@ -7,7 +7,6 @@ time, and threads gain nothing. Who has several processors starts several proces
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -82,31 +81,55 @@ def simulate_many(
 
 
 def read_for_many(
-    experiment: Experiment,
-    logs: Mapping[int, lazy.swf_log.SwfLog] | None = None,
-    until: float = inf,
+    experiment: Experiment, logs: Mapping[int, lazy.swf_log.SwfLog] | None = None
 ) -> list[Workload]:
-    """The workloads of an experiment, as the native engine has them if it can.
-
-    Jobs that are submitted ``until`` seconds after the first one or later are left out.
-    """
+    """The workloads of an experiment, as the native engine has them if it can."""
     scenario = experiment.scenario
-    read = read_workloads(scenario.workloads, logs, words_of(scenario.machine))
-    if until < inf:
-        times = [as_jobs(workload.jobs).submission_times for workload in read]
-        end = min(float(each.min()) for each in times if len(each)) + until
-        read = [_before(end, workload) for workload in read]
-    return [_in_columns(each, scenario.workloads) for each in read]
+    return _as_columns(read_workloads(scenario.workloads, logs, words_of(scenario.machine)), experiment)
 
 
-def _before(end: float, workload: Workload) -> Workload:
-    """The workload without the jobs that are submitted at a time or later."""
+class LogInPeriods:
+    """The workloads of an experiment, read once, of which one gets the jobs of periods."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        scenario = experiment.scenario
+        self._read = read_workloads(scenario.workloads, None, words_of(scenario.machine))
+        self._experiment = experiment
+        times = [as_jobs(each.jobs).submission_times for each in self._read if len(each.jobs)]
+        if not times:
+            raise InputError(f"{', '.join(scenario.workloads.files)}: there are no jobs")
+        self._zero = min(float(each.min()) for each in times)
+        self.span = max(float(each.max()) for each in times) - self._zero
+        """Seconds from the first to the last submission."""
+
+    def period(self, begin: float, end: float) -> list[Workload]:
+        """The workloads with the jobs that are submitted from ``begin`` to before ``end``.
+
+        Both are in seconds since the first submission. Jobs keep their submission times.
+        """
+        begin, end = self._zero + begin, self._zero + end
+        return _as_columns([_between(begin, end, each) for each in self._read], self._experiment)
+
+    def submissions(self, begin: float, end: float) -> list[float]:
+        """When the jobs of a period are submitted, in seconds since the first submission, in order."""
+        times = (as_jobs(each.jobs).submission_times for each in self._read)
+        since = (float(time) - self._zero for each in times for time in each)
+        return sorted(time for time in since if begin <= time < end)
+
+
+def _as_columns(read: Sequence[Workload], experiment: Experiment) -> list[Workload]:
+    return [_in_columns(each, experiment.scenario.workloads) for each in read]
+
+
+def _between(begin: float, end: float, workload: Workload) -> Workload:
+    """The workload with the jobs that are submitted in a period."""
     times = as_jobs(workload.jobs).submission_times
-    places = [place for place, time in enumerate(times) if time < end]
-    finishes = workload.finishes
+    places = [place for place, time in enumerate(times) if begin <= time < end]
+    jobs, finishes = [workload.jobs[place] for place in places], workload.finishes
     return replace(
         workload,
-        jobs=[workload.jobs[place] for place in places],
+        jobs=jobs,
+        profiles={job.profile: workload.profiles[job.profile] for job in jobs},
         finishes=None if finishes is None else [float(finishes[place]) for place in places],
     )
 

@@ -86,6 +86,7 @@ COMMANDS = {
     "sessions": ("cli.logs", "Cut the jobs of a log's users into sessions."),
     "slurm": ("slurm.commands", "Simulate a Slurm cluster from its files."),
     "status": ("cli.run", "Ask a simulation in another process how far it is."),
+    "tune": ("tuning.commands", "Search the settings of a scheduler."),
     "users": ("cli.listings", "List or describe the behaviours of users."),
     "validate": ("cli.validate", "Check a schedule for violations."),
 }

@@ -56,6 +56,9 @@ _OPERATORS: Final[Mapping[type[ast.AST], str]] = {
 _LONGEST: Final = 1000
 _DEEPEST: Final = 50
 
+#: A constant is kept for so many waiting jobs, and for more when there are more.
+_USUAL_LENGTH: Final = 64
+
 
 class Formula:
     """A score that a text defines; the lowest goes first, and what is not a number goes last."""
@@ -123,24 +126,30 @@ class Formula:
 
 
 def _constant(value: float) -> Part:
-    def part(waiting: Waiting, now: float) -> Floats:
-        import numpy as np
+    import numpy as np
 
-        return np.full(len(waiting), value)
+    kept = np.full(_USUAL_LENGTH, value)
+
+    def part(waiting: Waiting, now: float) -> Floats:
+        nonlocal kept
+        length = len(waiting)
+        if length > len(kept):
+            kept = np.full(2 * length, value)
+        return kept[:length]
 
     return part
 
 
 def _applied(name: str, *parts: Part) -> Part:
     """A function of numpy, applied to the values of parts."""
+    import numpy as np
 
-    def part(waiting: Waiting, now: float) -> Floats:
-        import numpy as np
-
-        values: Floats = getattr(np, name)(*(one(waiting, now) for one in parts))
-        return values
-
-    return part
+    function = getattr(np, name)
+    if len(parts) == 1:
+        (one,) = parts
+        return lambda waiting, now: function(one(waiting, now))
+    first, second = parts
+    return lambda waiting, now: function(first(waiting, now), second(waiting, now))
 
 
 def _shortened(text: str) -> str:

@@ -75,14 +75,18 @@ def changed(configuration: Configuration, text: str) -> Configuration:
     are lines of ``slurm.conf``. ``scheduling.bf_interval=60``, ``partitions.short.max_time=1800`` and
     ``associations.physics/ada.shares=10`` are fields of ``slurm.toml``.
     """
+    made = with_setting(configuration, text)
+    if made == configuration:
+        raise InputError(f"--set {shown(text)}: this would change nothing, for it is so already")
+    return made
+
+
+def with_setting(configuration: Configuration, text: str) -> Configuration:
+    """The configuration in which a setting has a value, which it may have already."""
     where = f"--set {shown(text)}"
     if match := _FIELD.fullmatch(text.strip()):
-        made = _with_field(configuration, where, *match.groups())
-    else:
-        made = _with_line(configuration, where, text)
-    if made == configuration:
-        raise InputError(f"{where}: this would change nothing, for it is so already")
-    return made
+        return _with_field(configuration, where, *match.groups())
+    return _with_line(configuration, where, text)
 
 
 def _with_line(configuration: Configuration, where: str, text: str) -> Configuration:

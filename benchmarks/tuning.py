@@ -1,0 +1,89 @@
+"""The table of docs/tune.md: EASY's order, searched on four weeks of five logs, compared on all others.
+
+    nice .venv/bin/python benchmarks/tuning.py ../shared/logs
+
+The four weeks lie evenly in the whole weeks of each log. Results are kept in ``out/tuning``, and are the same
+with any number of workers.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import batsched_py as bp
+from batsched_py.analysis.runs import SIGNIFICANT, holm
+from batsched_py.api.many import LogInPeriods
+from batsched_py.api.simulate import experiment_of
+from batsched_py.tuning.page import settings_text
+from batsched_py.tuning.tune import Tuned
+
+LOGS = {
+    "KTH-SP2": "KTH-SP2-1996-2.1-cln.swf.gz",
+    "HPC2N": "HPC2N-2002-2.2-cln.swf.gz",
+    "SDSC-DS": "SDSC-DS-2004-2.1-cln.swf.gz",
+    "LLNL-Thunder": "LLNL-Thunder-2007-1.1-cln.swf.gz",
+    "NASA-iPSC": "NASA-iPSC-1993-3.1-cln.swf.gz",
+}
+WEEK = 7 * 86400.0
+SEARCHED = 4
+TRIALS = 200
+
+ORDER = "-(wait / walltime)**{a} / size**{b} - {c} * wait"
+SEARCH = {
+    "a": {"from": 0.0, "to": 4.0},
+    "b": {"from": -2.0, "to": 2.0},
+    "c": {"from": 1e-7, "to": 1e-2, "log": True},
+}
+
+
+def weeks_of(file: Path) -> list[int]:
+    """The weeks that are searched: evenly among all whole ones but the first."""
+    experiment, _, _ = experiment_of([str(file)], "easy", {}, None, {}, {})
+    count = int(LogInPeriods(experiment).span / WEEK) - 1
+    return [2 + int((place + 0.5) * count / SEARCHED) for place in range(SEARCHED)]
+
+
+def tuned(name: str, file: Path) -> Tuned:
+    """What is found on a log."""
+    plan = {
+        "name": name,
+        "objectives": ["mean_bounded_slowdown"],
+        "trials": TRIALS,
+        "search_parts": weeks_of(file),
+        "logs": {name: {"file": str(file.resolve())}},
+        "schedulers": {"today": {"name": "easy"}, "candidate": {"name": "easy", "options": {"order": ORDER}}},
+        "search": SEARCH,
+    }
+    return bp.tune(plan, Path("out/tuning") / name, workers=1)
+
+
+def main(folder: Path) -> None:
+    """Print the table, and the processor time of each log."""
+    rows, p_values = [], []
+    for name, file in LOGS.items():
+        began = time.process_time()
+        found = tuned(name, folder / file)
+        (best,) = found.finalists
+        (each,) = best.compared
+        assert each.gain is not None and each.p_value is not None
+        print(f"{name}: {time.process_time() - began:.0f} s of CPU", file=sys.stderr, flush=True)
+        p_values.append(each.p_value)
+        rows.append((name, each, best))
+    print(
+        "| log | weeks held out | EASY | found | better by (95 % interval) | p (Holm, 5 logs) | holds "
+        "| settings |"
+    )
+    print("| --- | ---: | ---: | ---: | ---: | ---: | --- | --- |")
+    for (name, each, best), p_value in zip(rows, holm(p_values), strict=True):
+        holds = "yes" if each.is_better and p_value < SIGNIFICANT else "no"
+        gain = f"{each.gain:.1%} [{each.low:.1%}, {each.high:.1%}]"
+        print(
+            f"| {name} | {each.nb_parts} | {each.today:.2f} | {each.found:.2f} | {gain} | {p_value:.1g} "
+            f"| {holds} | {settings_text(best.settings)} |"
+        )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
