@@ -8,8 +8,9 @@ power times duration. What the energy costs, and the carbon that it causes, is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -57,28 +58,50 @@ class Meter:
 
     def put_load(self, host: int, load: float) -> None:
         """From now on, this share of the host's cores is busy."""
-        if load != self._loads[host]:
-            self._loads[host] = load
-            self._change(host)
+        self.put_loads((host,), (load,))
+
+    def put_loads(self, hosts: Iterable[int], loads: Iterable[float]) -> None:
+        """From now on, these shares of the cores of these hosts are busy."""
+        before = self._loads
+        changed = [(host, load) for host, load in zip(hosts, loads, strict=False) if load != before[host]]
+        if not changed:
+            return
+        now = self._begin_to_change()
+        states, all_watts, drawn_joules, since = self._states, self._watts, self._joules, self._since
+        total, state, last, watts = self._all_watts, None, 0.0, 0.0
+        for host, load in changed:
+            before[host] = load
+            if load != last or states[host] is not state:
+                state, last = states[host], load
+                watts = state.watts(load)
+            drawn = all_watts[host]
+            drawn_joules[host] += drawn * (now - since[host])
+            since[host] = now
+            all_watts[host] = watts
+            total += watts - drawn
+        self._all_watts = total
 
     def put_in_state(self, host: int, pstate: int) -> None:
         """From now on, the host is in another power state."""
         state = self._pstates[host][pstate]
         self.least_watts += state.epsilon_watts - self._states[host].epsilon_watts
         self._states[host] = state
-        self._change(host)
-
-    def _change(self, host: int) -> None:
-        now = self._agenda.clock
-        watts = self._states[host].watts(self._loads[host])
-        before = self._watts[host]
-        self._joules[host] += before * (now - self._since[host])
+        now = self._begin_to_change()
+        drawn, watts = self._watts[host], state.watts(self._loads[host])
+        self._joules[host] += drawn * (now - self._since[host])
         self._since[host] = now
         self._watts[host] = watts
-        self.bill_drawn()
-        self._all_joules = self.total()
-        self._all_since = now
-        self._all_watts += watts - before
+        self._all_watts += watts - drawn
+
+    def _begin_to_change(self) -> float:
+        """Add up what was drawn until now, since other power is drawn from now on."""
+        now = self._agenda.clock
+        if now != self._billed:
+            self.bill_drawn()
+        if now != self._all_since:
+            self._all_joules = self.total()
+            self._all_since = now
+        return now
 
     def bill_drawn(self) -> None:
         """Put on the bill what was drawn since this was last done."""
@@ -154,6 +177,10 @@ POWER_STATES_HEADER = "time,machine_id,new_pstate\n"
 LEAST_INTERVAL = 1e-6
 
 
+#: The states in which a host neither computes nor is idle, as the trace has them.
+_APART = (HostState.SLEEPING, HostState.SWITCHING_ON, HostState.SWITCHING_OFF)
+
+
 class MachineStateTrace:
     """How many hosts are in which state, in ``machine_states.csv``."""
 
@@ -164,12 +191,11 @@ class MachineStateTrace:
 
     def row(self) -> None:
         """Write down what is now. Storage hosts are not among the idle ones until they have worked."""
-        count = self._machines.number_in
-        self._write(
-            f"{self._agenda.clock:g},{count(HostState.SLEEPING)},{count(HostState.SWITCHING_ON)},"
-            f"{count(HostState.SWITCHING_OFF)},{count(HostState.IDLE) - self._machines.storages},"
-            f"{count(HostState.COMPUTING)}\n"
-        )
+        machines = self._machines
+        asleep, on, off = [len(machines.away[state]) for state in _APART]
+        away = asleep + on + off + len(machines.away[HostState.UNAVAILABLE])
+        idle = machines.count - machines.computing - away - machines.storages
+        self._write(f"{self._agenda.clock:g},{asleep},{on},{off},{idle},{machines.computing}\n")
 
 
 class EnergyTrace:
@@ -290,9 +316,10 @@ class Power:
         request = Request(hosts, pstate, hosts.mask)
         at_once: list[int] = []
         ways: dict[float, list[int]] = {}
-        for host in hosts:
-            seconds = self._leave(host, pstate)
-            (at_once if seconds is None else ways.setdefault(seconds, [])).append(host)
+        for way, together in groupby(hosts, lambda host: self._way(host, pstate)):
+            group = list(together)
+            seconds = self._leave(group, pstate, way)
+            (at_once if seconds is None else ways.setdefault(seconds, [])).extend(group)
         for seconds, travellers in ways.items():
             self._agenda.at(self._agenda.clock + seconds, self._arrive, (request, HostSet.of(travellers)))
         if at_once:
@@ -311,44 +338,56 @@ class Power:
             self._put(host, pstate)
         self._tell(ev.HostsPStateChanged(hosts, pstate))
 
-    def _leave(self, number: int, pstate: int) -> float | None:
-        """Let a host leave its power state for another; how long it is on its way, if it is at all."""
+    def _way(self, number: int, pstate: int) -> tuple[HostState, int, float] | None:
+        """How a host gets from its power state to another: what it is called, its number, its seconds."""
         host, present = self._hosts[number], self._pstates[number]
         if present in host.sleep_states:
             way, state = host.sleep_states[present].switch_on, HostState.SWITCHING_ON
         elif pstate in host.sleep_states:
             way, state = host.sleep_states[pstate].switch_off, HostState.SWITCHING_OFF
         else:
-            self._put(number, pstate)
             return None
-        self._turn(number, state)
-        self._put(number, way)
-        self._meter.put_load(number, 1 / host.cores)
-        return 1 / host.pstates[way].speed
+        return state, way, 1 / host.pstates[way].speed
+
+    def _leave(
+        self, numbers: list[int], pstate: int, way: tuple[HostState, int, float] | None
+    ) -> float | None:
+        """Let hosts leave their power states for another; how long they are on their way, if they are."""
+        if way is None:
+            for number in numbers:
+                self._put(number, pstate)
+            return None
+        state, between, seconds = way
+        self._turn(numbers, state)
+        for number in numbers:
+            self._put(number, between)
+            self._meter.put_load(number, 1 / self._hosts[number].cores)
+        return seconds
 
     def _arrive(self, arrival: tuple[Request, HostSet]) -> None:
         """Hosts are in the power state they were put into; this is told when all others have arrived too."""
         request, hosts = arrival
-        for number in hosts:
-            self._meter.put_load(number, 0.0)
-            self._put(number, request.pstate)
-            asleep = request.pstate in self._hosts[number].sleep_states
-            self._turn(number, HostState.SLEEPING if asleep else HostState.IDLE)
+        for asleep, together in groupby(hosts, lambda host: request.pstate in self._hosts[host].sleep_states):
+            group = list(together)
+            for number in group:
+                self._meter.put_load(number, 0.0)
+                self._put(number, request.pstate)
+            self._turn(group, HostState.SLEEPING if asleep else HostState.IDLE)
         if self._send is None:
             self._agenda.at(self._agenda.clock, self._count_off, arrival)
         else:
             for number in hosts:
                 self._send(number, partial(self._count_off, (request, HostSet.of([number]))))
 
-    def _turn(self, number: int, state: HostState) -> None:
-        """A host is in a state; one that is unavailable stays so, and is in this state when it comes back."""
-        host = HostSet.of([number])
+    def _turn(self, numbers: list[int], state: HostState) -> None:
+        """Hosts are in a state; those that are unavailable stay so, and are in it when they come back."""
+        hosts = HostSet.of(numbers)
         for other in self.asleep:
-            self.asleep[other] = self.asleep[other] - host
+            self.asleep[other] = self.asleep[other] - hosts
         if state in self.asleep:
-            self.asleep[state] = self.asleep[state] | host
-        if not host & self._machines.away[HostState.UNAVAILABLE]:
-            self._machines.turn(host, state, HostSet(), self._agenda.clock)
+            self.asleep[state] = self.asleep[state] | hosts
+        if there := hosts - self._machines.away[HostState.UNAVAILABLE]:
+            self._machines.turn(there, state, HostSet(), self._agenda.clock)
 
     def _put(self, number: int, pstate: int) -> None:
         host = self._hosts[number]

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from heapq import heappush
+from itertools import repeat
 from math import inf
+from operator import truediv
 
 from msgspec import Struct
 
@@ -185,17 +187,18 @@ class Computing:
         seconds = task.seconds(execution.nb_executors, execution.speeds)
         if execution.executors is not None or self._meter is not None:
             work = work_by_host(execution, task)
-            seconds = max(seconds, max([flops / self.capacity(host) for host, flops in work.items()]))
+            speeds, cores = self._speeds, self._cores
+            capacities = [speeds[host] * cores[host] for host in work]
+            seconds = max(seconds, max(map(truediv, work.values(), capacities)))
             if self._meter is not None and seconds > 0:
-                for host, flops in work.items():
-                    self._meter.put_load(host, flops / seconds / self.capacity(host))
+                rates = [flops / seconds for flops in work.values()]
+                self._meter.put_loads(work, map(truediv, rates, capacities))
         self._done_in(execution, seconds)
 
     def stop(self, execution: Execution) -> None:
         """A task computes no more, if it did."""
         if self._meter is not None:
-            for host in execution.hosts:
-                self._meter.put_load(host, 0.0)
+            self._meter.put_loads(execution.hosts, repeat(0.0))
 
     def done(self, execution: Execution, task: Computation) -> float:
         """Which part of a task is done."""
@@ -209,8 +212,11 @@ class Computing:
 def work_by_host(execution: Execution, task: Computation) -> dict[int, float]:
     """The flops that all executors of a task have to do on each host."""
     executors = execution.places()
+    all_flops = task.flops(len(executors))
+    if execution.executors is None:
+        return dict(zip(executors, all_flops, strict=True))
     work = dict.fromkeys(executors, 0.0)
-    for host, flops in zip(executors, task.flops(len(executors)), strict=True):
+    for host, flops in zip(executors, all_flops, strict=True):
         work[host] += flops
     return work
 
