@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from heapq import heappush, heapreplace
 from itertools import accumulate, groupby
 from math import ceil, inf
+from operator import itemgetter
 from typing import Final, NamedTuple, TextIO
 
 from batsched_py.analysis.steadiness import LOOKS, Steadiness
@@ -22,14 +23,7 @@ MANY: Final = 20_000
 #: The part of the jobs that are submitted before the end of what the utilization is about.
 MOST_PERCENT: Final = 90
 
-_COLUMNS = (
-    "submission_time",
-    "starting_time",
-    "finish_time",
-    "allocated_resources",
-    "final_state",
-    "metadata",
-)
+_EXECUTED: Final = "starting_time", "finish_time", "allocated_resources", "final_state"
 
 
 class Ran(NamedTuple):
@@ -41,30 +35,39 @@ class Ran(NamedTuple):
     held: int
 
 
-def _rows(jobs: TextIO) -> Iterator[list[str]]:
+def _rows(jobs: TextIO, *columns: str) -> Iterator[tuple[str, ...]]:
     """These columns of a ``jobs.csv``, whose notes and lists of hosts may be long."""
     limit = csv.field_size_limit(2**31 - 1)
     try:
         rows = csv.reader(jobs)
         header = next(rows)
-        places = [header.index(column) for column in _COLUMNS]
-        for row in rows:
-            yield [row[place] for place in places]
+        yield from map(itemgetter(*(header.index(column) for column in columns)), rows)
     finally:
         csv.field_size_limit(limit)
 
 
+class _Counts(dict[str, int]):
+    """How many hosts are in a list of them, by its text."""
+
+    def __missing__(self, hosts: str) -> int:
+        held, end = 0, -1
+        for piece in hosts.split():
+            first, dash, last = piece.partition("-")
+            if not (first.isdecimal() and int(first) > end and (last.isdecimal() or not dash)):
+                held = len(HostSet.parse(hosts))
+                break
+            end = int(last or first)
+            held += end + 1 - int(first)
+        if len(self) < MANY:
+            self[hosts] = held
+        return held
+
+
 def _executed(jobs: TextIO) -> Iterator[Ran]:
-    counts: dict[str, int] = {}
-    for submitted, begun, ended, hosts, state, _ in _rows(jobs):
-        if state == "REJECTED":
-            continue
-        held = counts.get(hosts)
-        if held is None:
-            held = len(HostSet.parse(hosts))
-            if len(counts) < MANY:
-                counts[hosts] = held
-        yield Ran(float(submitted), float(begun), float(ended), held)
+    counts = _Counts()
+    for submitted, begun, ended, hosts, state in _rows(jobs, "submission_time", *_EXECUTED):
+        if state != "REJECTED":
+            yield Ran(float(submitted), float(begun), float(ended), counts[hosts])
 
 
 def busy(open_jobs: Callable[[], TextIO], nb_jobs: int, nb_hosts: int) -> tuple[float, float] | None:
@@ -76,22 +79,26 @@ def busy(open_jobs: Callable[[], TextIO], nb_jobs: int, nb_hosts: int) -> tuple[
     nb_latest = nb_jobs - ceil(nb_jobs * MOST_PERCENT / 100) + 1
     begin, reacts = inf, False
     with open_jobs() as jobs:
-        for submitted, *_, metadata in _rows(jobs):
+        for submitted, metadata in _rows(jobs, "submission_time", "metadata"):
             time = float(submitted)
-            begin = min(begin, time)
+            if time < begin:
+                begin = time
             if len(latest) < nb_latest:
                 heappush(latest, time)
             elif time > latest[0]:
                 heapreplace(latest, time)
-            reacts = reacts or any(
-                word.startswith("session=") and word != "session=" for word in metadata.split(" ")
-            )
+            if not reacts:
+                words = metadata.split(" ")
+                reacts = any(word.startswith("session=") and word != "session=" for word in words)
     if not reacts or latest[0] <= begin:
         return None
     end = latest[0]
     with open_jobs() as jobs:
+        counts = _Counts()
         inside = (
-            max(min(ended, end) - max(begun, begin), 0.0) * held for _, begun, ended, held in _executed(jobs)
+            (min(until, end) - max(since, begin)) * counts[hosts]
+            for begun, ended, hosts, state in _rows(jobs, *_EXECUTED)
+            if state != "REJECTED" and (since := float(begun)) < end and (until := float(ended)) > begin
         )
         return sum(inside) / (nb_hosts * (end - begin)), end - begin
 

@@ -139,9 +139,10 @@ class DecisionProcess:
         hosts_of, nodes_of = allocation(scheduler, begins)
         known = NOTHING_KNOWN if self.outlook is None else self.outlook(begins.hosts)
         if begins.has_nodes or known.closures:
-            from batsched_py.schedulers.node_choice import free_nodes
+            from batsched_py.schedulers.node_choice import closed_hosts, free_nodes
 
-            ledger.free = nodes = free_nodes(begins.hosts, nodes_of, hosts_of)
+            of_hosts = free_nodes if begins.has_nodes else closed_hosts
+            ledger.free = nodes = of_hosts(begins.hosts, nodes_of, hosts_of)
             if known.closures:
                 self._closures = Closures(known.closures)
                 nodes.have_closures(self._closures, lambda: self.cluster.now)

@@ -37,10 +37,13 @@ class Closures:
     def __init__(self, closures: Iterable[Closure]) -> None:
         self.all: Sequence[Closure] = sorted(closures, key=lambda closure: (closure.start, closure.end))
         self.ends: Sequence[float] = sorted({closure.end for closure in self.all})
+        self._last_end = max(self.ends, default=-inf)
 
     def barring(self, user: str | None, start: float, end: float) -> list[Closure]:
         """The closures that a user's job runs into from one time to another."""
-        return [each for each in self.all if each.bars(user, start, end)]
+        if start >= self._last_end:
+            return []
+        return [each for each in self.all if each.start < end and each.bars(user, start, end)]
 
     def next_end(self, now: float) -> float:
         """When the next closure ends; infinite if there is none."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from batsched_py.ledger.closed_hosts import ClosedHosts
 from batsched_py.ledger.free_nodes import FreeNodes
 from batsched_py.ledger.nodes import PLACES, Integers, NodeChoice, NodeMachine, Offer
 from batsched_py.ledger.queue import Floats
@@ -20,6 +21,16 @@ def free_nodes(
     """What is free of the nodes that hosts make up, with this choice of nodes, or the one of this name."""
     nodes_of = CHOICES[choice] if isinstance(choice, str) else choice
     return FreeNodes(NodeMachine.of(hosts), HostSet.range(len(hosts)), nodes_of, hosts_of)
+
+
+def closed_hosts(
+    hosts: Sequence[Host], choice: NodeChoiceName | NodeChoice, hosts_of: Selection | None
+) -> FreeNodes:
+    """The same, of hosts without nodes that are closed at known times; no choice of ours tells them apart."""
+    machine = NodeMachine.of(hosts)
+    if callable(choice) or not machine.are_hosts:
+        return free_nodes(hosts, choice, hosts_of)
+    return ClosedHosts(machine, HostSet.range(len(hosts)), first_fit, hosts_of)
 
 
 def first_fit(offer: Offer) -> tuple[Integers, bool]:
