@@ -24,7 +24,7 @@ from batsched_py.protocol.events import Message
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job
 from batsched_py.protocol.profiles import Delay
-from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
+from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler, node_choice
 from batsched_py.simulator.outputs import PREFIX, MemoryFiles, Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
@@ -87,6 +87,18 @@ def played(
         for row in csv.DictReader(written)
     ]
     return sorted(found, key=lambda each: each[0].id)
+
+
+@pytest.mark.parametrize(
+    "name", ["fcfs", "easy", "easy-sjbf", "filler", "user-aware", "conservative", "easy-moldable"]
+)
+def test_hosts_that_are_counted_are_given_out_as_nodes_are(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = [random_case(seed) for seed in range(100, 112)]
+    counted = [played(name, *case) for case in cases]
+    monkeypatch.setattr(node_choice, "closed_hosts", node_choice.free_nodes)
+    assert counted == [played(name, *case) for case in cases]
 
 
 @pytest.mark.parametrize("name", ["fcfs", "easy", "conservative"])
