@@ -20,6 +20,7 @@ import numpy as np
 import batsched_py as bp
 from batsched_py.analysis.runs import SIGNIFICANT, Paired
 from batsched_py.analysis.runs.comparisons import compare
+from batsched_py.campaign.review.thorough import SESSION_RULES
 from batsched_py.errors import InputError
 from batsched_py.workload.description.jobs import characterised, jobs_that_ran
 from batsched_py.workload.description.over_time import load
@@ -139,6 +140,18 @@ def loads(logs: dict[str, Path]) -> None:
     tell("KTH-SP2 with users who think, load 2", f"utilization {many.overview.utilization:.0%}", now)
 
 
+def sessions(logs: dict[str, Path]) -> None:
+    """EASY and conservative backfilling with users who think, by how their sessions are cut."""
+    found = []
+    for rule in SESSION_RULES:
+        easy, other = (
+            bp.simulate(logs["KTH-SP2"], name, users="think-time", sessions=rule, progress=False).overview
+            for name in ("easy", "conservative")
+        )
+        found.append(f"{(other.mean_waiting_time - easy.mean_waiting_time) / 3600:+.3f} h by {rule}")
+    tell("mean wait of conservative less EASY on KTH-SP2, with users", found[1], ", ".join(found))
+
+
 def models(logs: dict[str, Path]) -> None:
     """The load of a log that is generated like another one, from completed jobs and from all that ran."""
     for name, path in logs.items():
@@ -215,6 +228,7 @@ STUDIES: tuple[Callable[[dict[str, Path]], None], ...] = (
     saturated,
     noise,
     loads,
+    sessions,
     tail,
     lateness,
     estimates,

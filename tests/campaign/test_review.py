@@ -17,6 +17,7 @@ from batsched_py.campaign.review import Check, StudiedRun, Study, review
 from batsched_py.campaign.review.facts import of_campaign, of_plan
 from batsched_py.campaign.store import Campaign, conduct, planned_campaign, runs_to_do
 from batsched_py.cli.main import batsched_py
+from batsched_py.experiment import Actors, Choice, Experiment, Scenario, Workloads
 from tests.campaigns import Here
 from tests.runs import Measured
 
@@ -218,6 +219,54 @@ def test_differences_that_a_few_parts_make_are_found(differences: list[float], v
     (check,) = (each for each in found if each.name == "tests")
     assert check.verdict == verdict
     assert check.found.startswith("1 of 1 tested differences are shown")
+
+
+def under(rule: str, log: str, easy_is_better: bool) -> StudiedRun:
+    """Two policies in seven parts of a log, with users whose sessions are cut by a rule."""
+    waits = {"easy": 20.0, "conservative": 26.0 if easy_is_better else 14.0}
+    measured = [
+        Measured(
+            {"log": log, "part": str(part), "scheduler": name, "users": rule},
+            {"mean_waiting_time": wait + part / 10 * (name == "easy")},
+        )
+        for part in range(7)
+        for name, wait in waits.items()
+    ]
+    scheduler, users = Choice("easy"), Choice("think-time", {"sessions": rule})
+    scenario = Scenario(workloads=Workloads(files=("a.swf",)))
+    experiment = Experiment(scenario=scenario, actors=Actors(scheduler=scheduler, users=users))
+    return StudiedRun(name=rule, axes={"log": log, "users": rule}, experiment=experiment, measured=measured)
+
+
+@pytest.mark.parametrize(
+    ("places", "verdict", "found"),
+    [
+        (
+            [("arrival:20", "a", True), ("arrival:20", "b", False), ("arrival:360", "a", False)],
+            "fail",
+            "easy is better than conservative in mean_waiting_time with a, arrival:20, and worse with a, "
+            "arrival:360",
+        ),
+        (
+            [("arrival:20", "a", True), ("arrival:20", "b", False)],
+            "warn",
+            "with a, arrival:20, and worse with b",
+        ),
+        (
+            [("arrival:20", "a", True), ("arrival:360", "a", True)],
+            "ok",
+            "none of 2 differences that are shown is the opposite under another of 2 rules",
+        ),
+    ],
+)
+def test_conclusions_that_a_rule_for_sessions_turns_round_are_found(
+    places: list[tuple[str, str, bool]], verdict: str, found: str
+) -> None:
+    runs = [under(*place) for place in places]
+    checks = review(Study(runs=runs, metrics=["mean_waiting_time"], baseline="easy"))
+    (check,) = (each for each in checks if each.name == "robustness")
+    assert check.verdict == verdict
+    assert found in check.found
 
 
 @pytest.mark.parametrize(("users", "verdict"), [("resample", "ok"), ("think-time", "fail")])

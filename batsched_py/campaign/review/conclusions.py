@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from math import sqrt
@@ -310,21 +311,30 @@ def metrics(study: Study) -> Iterator[Check]:
 
 def robustness(study: Study) -> Iterator[Check]:
     """Whether what is concluded in one place, such as one rule for sessions, is the opposite in another."""
-    seen: dict[tuple[str, frozenset[str]], list[Comparison]] = {}
-    for each in _conclusions(study) if study.is_campaign else []:
-        seen.setdefault((each.metric, frozenset((each.better, each.worse))), []).append(each)
+    if not study.is_campaign:
+        return
+    shown = _conclusions(study)
     users = {run.axes.get("users", ""): run.users for run in study.runs}
-    for (metric, _), found in seen.items():
-        first = found[0]
-        other = next((each for each in found if each.better != first.better), None)
-        if other is None:
+    found: dict[tuple[str, frozenset[str]], tuple[Comparison, Comparison, bool]] = {}
+    for one, other in combinations(shown, 2):
+        key = one.metric, frozenset((one.better, one.worse))
+        if one.better == other.better or key != (other.metric, frozenset((other.better, other.worse))):
             continue
-        axes = [axis for axis, name in first.where.items() if other.where.get(axis) != name]
-        is_rule = axes == ["users"] and users[first.where["users"]] == users[other.where["users"]]
-        here, there = (", ".join(each.where.values()) for each in (first, other))
-        text = f"{first.better} is better than {first.worse} in {metric} with {here}, and worse with {there}"
+        axes = [axis for axis, name in one.where.items() if other.where.get(axis) != name]
+        is_rule = axes == ["users"] and users[one.where["users"]] == users[other.where["users"]]
+        if key not in found or (is_rule and not found[key][2]):
+            found[key] = one, other, is_rule
+    for one, other, is_rule in found.values():
+        here, there = (", ".join(each.where.values()) for each in (one, other))
+        text = f"{one.better} is better than {one.worse} in {one.metric} with {here}, and worse with {there}"
         remedy = "say for which it holds; a conclusion that depends on a rule of the study is none"
         yield Check("robustness", "fail" if is_rule else "warn", text, remedy)
+    rules = max(Counter(filter(None, users.values())).values(), default=0)
+    if rules > 1 and not any(is_rule for *_, is_rule in found.values()):
+        text = (
+            f"none of {len(shown)} differences that are shown is the opposite under another of {rules} rules"
+        )
+        yield Check("robustness", "ok", text)
 
 
 CHECKS: Final[tuple[Looks, ...]] = (dominance, statistics, baselines, metrics, robustness)
