@@ -60,6 +60,10 @@ _PIECE: Final = 10_000
 _INSIDE: Final = "\x1e"
 
 
+#: So many seconds the clocks of a site may differ.
+_CLOCKS: Final = 60.0
+
+
 @dataclass(frozen=True)
 class Sacct(Source):
     """The text of Slurm's ``sacct --parsable2 --allusers --duplicates``, at least JobID, Submit and State.
@@ -146,7 +150,15 @@ class Sacct(Source):
         begun = np.where(never_ran, end, start)
         requested = records.processors("ReqTRES", "ReqCPUS")
         allocated = records.processors("AllocTRES", "AllocCPUS", "NCPUS")
-        account.guessed["size of a job that says none: 1"] += int(((requested <= 0) & (allocated <= 0)).sum())
+        unsized = (requested <= 0) & (allocated <= 0)
+        account.guessed["size of a job that says none: 1"] += int(unsized.sum())
+        if unsized.all():
+            account.tell("no job says how many processors it had, so each has 1; AllocCPUS and ReqCPUS tell")
+        account.tell_odd("wait taken as 0, for a start before the submission", submit - begun > _CLOCKS)
+        account.tell_odd("run time taken as 0, for an end before the start", start - end > _CLOCKS)
+        lasted = end - start - np.maximum(records.duration("Suspended"), 0)
+        contradicts = np.abs(elapsed - lasted) > np.maximum(_CLOCKS, 0.01 * np.abs(lasted))
+        account.tell_odd("run time taken from Elapsed, which is not End - Start - Suspended", contradicts)
         requested = np.where(requested > 0, requested, np.where(allocated > 0, allocated, 1))
         allocated = np.where(never_ran, 0, np.where(allocated > 0, allocated, requested))
         return {

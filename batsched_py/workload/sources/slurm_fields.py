@@ -34,7 +34,7 @@ STATES: Final = {
     **dict.fromkeys(("CANCELLED", "REVOKED"), CANCELLED),
 }
 UNFINISHED: Final = ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED")
-_UNKNOWN_TIMES: Final = ("", "Unknown", "None", "N/A", "NONE")
+_UNKNOWN_TIMES: Final = ("", "Unknown", "None", "N/A", "NONE", "0")
 _NOTHING: Final = ("", "Unknown", "None", "(null)")
 _TYPED: Final = "gres/gpu:"
 _NO_HOSTS: Final = ("None assigned", "(null)")

@@ -224,3 +224,33 @@ def test_memory_does_not_grow_with_the_number_of_steps(
 def test_a_file_with_a_header_only_has_no_job(read) -> None:
     with pytest.raises(InputError, match="no record of a finished job: it has none"):
         read("")
+
+
+TIMES = "JobID|Submit|Start|End|State|ElapsedRaw|Suspended|AllocCPUS"
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        ("1|2024-01-01T02:00:00|2024-01-01T00:10:00|2024-01-01T01:10:00|COMPLETED|3600||4",
+         "wait taken as 0, for a start before the submission"),
+        ("1|2024-01-01T00:00:00|2024-01-01T02:10:00|2024-01-01T01:10:00|COMPLETED|||4",
+         "run time taken as 0, for an end before the start"),
+        ("1|2024-01-01T00:00:00|2024-01-01T00:10:00|2024-01-01T01:10:00|COMPLETED|60||4",
+         "run time taken from Elapsed, which is not End - Start - Suspended"),
+        ("1|2024-01-01T00:00:00|2024-01-01T00:10:00|2024-01-01T01:10:00|COMPLETED|3600||",
+         "no job says how many processors it had, so each has 1"),
+        ("1|2024-01-01T00:00:00|2024-01-01T00:10:00|2024-01-01T01:10:00|COMPLETED|1800|00:30:00|4", ""),
+    ],
+)  # fmt: skip
+def test_records_that_contradict_themselves_are_told(
+    read, caplog: pytest.LogCaptureFixture, record: str, said: str
+) -> None:
+    read(record + "\n", fields=TIMES)
+    assert said in caplog.text
+    assert bool(said) == bool(caplog.text)
+
+
+def test_a_moment_of_0_is_none(read) -> None:
+    log = read("1|1704067200|0|1704067260|CANCELLED|0||4\n", fields=TIMES)
+    assert (log.wait[0], log.run_time[0], log.never_started[0]) == (60, 0, True)
