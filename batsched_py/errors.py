@@ -12,9 +12,19 @@ from collections.abc import Iterable
 class BatschedError(Exception):
     """Base of all errors that speak to the user."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What notebooks show instead of the calls in this package; the line names code of the user."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class InputError(BatschedError):
     """A file, option or name given by the user cannot be used."""
+
+
+class NoSuchMetric(InputError, KeyError):
+    """A metric was asked for that a result does not have."""
+
+    __str__ = Exception.__str__
 
 
 class ProtocolError(BatschedError):

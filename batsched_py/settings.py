@@ -104,6 +104,8 @@ class Setting(Struct, frozen=True):
     """The least and the largest value."""
     table: str = ""
     """The table of a plan, where the option names none."""
+    group: str = ""
+    """Under which heading the help shows it: the ``group`` of the struct that it is in."""
 
     @property
     def type(self) -> Any:
@@ -185,8 +187,8 @@ def struct_from(kind: type[Whole], values: Mapping[str, Any]) -> Whole:
 
 @cache
 def _parts(kind: type[Struct]) -> dict[str, Setting | type[Struct]]:
-    table = getattr(kind, "table", "")
-    return {field.name: _part(field, table) for field in fields(kind)}
+    table, group = getattr(kind, "table", ""), getattr(kind, "group", "")
+    return {field.name: _part(field, table, group) for field in fields(kind)}
 
 
 def pairs_in(texts: Iterable[str], flag: str) -> dict[str, str]:
@@ -206,13 +208,13 @@ def pairs_in(texts: Iterable[str], flag: str) -> dict[str, str]:
     return pairs
 
 
-def _part(field: FieldInfo, table: str) -> Setting | type[Struct]:
+def _part(field: FieldInfo, table: str, group: str) -> Setting | type[Struct]:
     """A setting, or a struct with several."""
     annotation, *notes = get_args(field.type) if hasattr(field.type, "__metadata__") else [field.type]
     option = next((note for note in notes if isinstance(note, Option)), None)
     if option is not None:
         bounds = next((note for note in notes if isinstance(note, Meta)), None)
-        return Setting(field.name, annotation, field.default, option, bounds, table)
+        return Setting(field.name, annotation, field.default, option, bounds, table, group)
     if isinstance(annotation, type) and issubclass(annotation, Struct):
         return annotation
     raise TypeError(

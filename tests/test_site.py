@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.browser import headless
-from tests.campaigns import archive
+from tests.campaigns import archive, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -151,3 +151,13 @@ def test_a_page_looks_right_in_a_browser(browser: tuple[Any, str], page: str, he
     messages = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
     urls = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
     assert [url for url in urls if not url.startswith((address, "data:"))] == []
+
+
+def test_pages_that_are_opened_as_files_can_be_searched(site: Path, browser: tuple[Any, str]) -> None:
+    driver, _ = browser
+    driver.get((site / "index.html").as_uri())
+    driver.execute_script("document.getElementById('__search').click()")
+    driver.execute_script("document.querySelector('.md-search__input').focus()")
+    driver.find_element("css selector", ".md-search__input").send_keys("backfilling")
+    found = "return document.querySelectorAll('.md-search-result__item').length"
+    wait_until(lambda: driver.execute_script(found), "search has found something")

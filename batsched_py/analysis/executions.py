@@ -52,6 +52,9 @@ class Executions:
     """The jobs that ran in the first one only."""
     only_second: list[str]
 
+    def __repr__(self) -> str:
+        return f"<Executions {self.first.label} and {self.second.label}: {len(self.jobs):,} jobs in both>"
+
     @property
     def runs(self) -> tuple[Run, Run]:
         """Both."""

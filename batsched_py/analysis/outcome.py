@@ -177,6 +177,9 @@ class Outcome:
     window: tuple[float, float] | None = None
     """When this window begins and ends, if it is one."""
 
+    def __repr__(self) -> str:
+        return f"<Outcome of {len(self.schedule):,} jobs>"
+
     @classmethod
     def read(cls, jobs_file: str | Path) -> Outcome:
         """The outcome of a simulation, by its ``PREFIX_jobs.csv`` and the files beside it."""

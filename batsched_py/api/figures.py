@@ -43,6 +43,9 @@ class Figures:
             raise InputError(f"figure {name_of(found)!r} does not show this, but {self._other}")
         return self._draw(found, *others, **options)
 
+    def __repr__(self) -> str:
+        return f"<Figures: {', '.join(self._kinds())}>"
+
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._kinds()]
 

@@ -15,7 +15,7 @@ from batsched_py.analysis.steadiness import FEWEST_JOBS
 from batsched_py.analysis.windows import Window
 from batsched_py.api import lazy
 from batsched_py.api.terminal import as_html, duration, energy, two_columns
-from batsched_py.errors import InputError
+from batsched_py.errors import InputError, NoSuchMetric, did_you_mean
 from batsched_py.experiment import Experiment
 from batsched_py.protocol.jobs import HostState
 from batsched_py.simulator.outputs import MemoryFiles, Results
@@ -235,6 +235,15 @@ def _distributions(results: Results) -> dict[str, float]:
     return {name: float(f"{value:.5g}") for name, value in found.items()}
 
 
+class Metrics(dict[str, float]):
+    """Metrics by name; a name that is none is told with those that are like it."""
+
+    def __missing__(self, name: str) -> float:
+        raise NoSuchMetric(
+            f"there is no metric {name!r}{did_you_mean(name, self)}; there are {', '.join(sorted(self))}"
+        )
+
+
 class Result:
     """A finished simulation. What it says is read when it is asked for."""
 
@@ -363,7 +372,7 @@ class Result:
     @cached_property
     def metrics(self) -> dict[str, float]:
         """The metrics that `batsched-py metrics --explain` defines, by name."""
-        return lazy.metrics.measure(self.outcome)
+        return Metrics(lazy.metrics.measure(self.outcome))
 
     def measure(self, metric: str | lazy.own_metrics.OwnMetric) -> float | None:
         """A metric of your own, by its name, such as ``path/to/file.py:ClassName``, or as an object."""

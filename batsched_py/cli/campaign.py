@@ -330,6 +330,41 @@ def table_command(
     _remark(campaign.wanted.remarks)
 
 
+@campaign_command.command("figures")
+@campaign_argument
+@option(
+    "--metric NAME",
+    "What to draw; may be given several times.  [default: the metrics of the plan]",
+    name="metrics",
+    multiple=True,
+)
+@option("-o, --output DIR", "Where the figures go.  [default: figures, among the results]", type=FOLDER)
+def figures_command(place: Path, metrics: Sequence[str], output: Path | None) -> None:
+    """Draw the means of a campaign for a paper: a PDF for each metric, and figures.tex that shows them all.
+
+    There is a panel for each log, machine, load and kind of users, and a row for each scheduler, which has
+    the same colour in all figures. Captions say over how many parts or seeds means are, what the intervals
+    are, and how tests are corrected.
+
+    \b
+    Examples:
+      batsched-py campaign figures out/newcomer
+      batsched-py campaign figures out/newcomer --metric mean_bounded_slowdown -o paper/figures
+    """
+    from batsched_py.analysis.plots.means import MeanFigures
+
+    campaign = _open(place)
+    if not campaign.finished():
+        raise InputError(f"{place}: no run is finished, so there is nothing to draw")
+    results = campaign.aggregated((), None, metrics)
+    folder, figures = output or campaign.folder / "figures", MeanFigures(results)
+    for metric in results.metrics:
+        figures.draw(metric).save(folder / f"{metric}.pdf")
+    write_file(folder / "figures.tex", figures.captions(results.metrics).encode())
+    say(f"{folder}: {len(results.metrics)} figures, and figures.tex")
+    _remark(campaign.wanted.remarks)
+
+
 @campaign_command.command("export")
 @campaign_argument
 @click.argument("archive", metavar="FILE.zip", type=FILE)

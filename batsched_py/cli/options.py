@@ -143,6 +143,40 @@ def _handing(
     return decorate
 
 
+class GroupedOption(click.Option):
+    """An option with the heading under which the help shows it."""
+
+    def __init__(self, *arguments: Any, group: str, **given: Any) -> None:
+        super().__init__(*arguments, **given)
+        self.group = group
+
+
+#: The heading of options of a command that belong to no setting.
+OWN_OPTIONS = "This command"
+
+
+class Grouped(click.Command):
+    """A command with many options: the help shows those first that matter first, and the others in groups."""
+
+    def __init__(self, *arguments: Any, first: Sequence[str], **given: Any) -> None:
+        super().__init__(*arguments, **given)
+        self._first = first
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options."""
+        groups: dict[str, list[tuple[str, str]]] = {"What matters first": [], OWN_OPTIONS: []}
+        for option in self.get_params(ctx):
+            if (record := option.get_help_record(ctx)) is None:
+                continue
+            group = getattr(option, "group", OWN_OPTIONS)
+            is_first = any(flag in self._first for flag in option.opts)
+            groups.setdefault("What matters first" if is_first else group, []).append(record)
+        own = groups.pop(OWN_OPTIONS)
+        for heading, records in (groups | {OWN_OPTIONS: own}).items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
 # --- from a setting to its options ---------------------------------------------------------------
 
 
@@ -159,9 +193,11 @@ def _click_options(setting: Setting, required: bool, default: bool | None = None
         given |= {"multiple": setting.is_several, "required": required}
         if isinstance(setting.default, int | float | str):
             given |= {"default": setting.default, "show_default": bool(setting.default)}
+    given |= {"cls": GroupedOption, "group": setting.group}
     options: list[Decorator[Any]] = [click.option(*flags, option.word, **given)]
     for each in option.further:
-        pairs: dict[str, Any] = {"multiple": True, "callback": parse_pairs} if each is option.pairs else {}
+        pairs: dict[str, Any] = {"cls": GroupedOption, "group": setting.group}
+        pairs |= {"multiple": True, "callback": parse_pairs} if each is option.pairs else {}
         options.append(click.option(*each.flags, each.word, metavar=each.metavar, help=each.help, **pairs))
     return options
 

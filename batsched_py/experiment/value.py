@@ -25,6 +25,7 @@ class Workloads(Struct, frozen=True, kw_only=True):
     """Logs and workload files that are simulated together, and how the jobs of logs get their walltimes."""
 
     table: ClassVar[str] = "logs"
+    group: ClassVar[str] = "Workload"
 
     files: Annotated[
         tuple[str, ...],
@@ -134,6 +135,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     """A platform file or a number of equal hosts; without both, the recorded machine of the workloads."""
 
     table: ClassVar[str] = "platforms"
+    group: ClassVar[str] = "Machine"
 
     file: Annotated[
         str | None,
@@ -207,6 +209,7 @@ class Failures(Struct, frozen=True, kw_only=True):
     """When nodes fail: at random, or as a trace says."""
 
     table: ClassVar[str] = "platforms"
+    group: ClassVar[str] = "Failures"
 
     failures: Annotated[
         Law | None,
@@ -252,6 +255,7 @@ class OnFailure(Struct, frozen=True, kw_only=True):
     """What becomes of the jobs on hosts that fail."""
 
     table: ClassVar[str] = "schedulers"
+    group: ClassVar[str] = "Failures"
 
     on_failure: Annotated[
         Literal["kill", "resubmit", "checkpoint"] | None,
@@ -279,6 +283,7 @@ class OutsideFiles(Struct, frozen=True, kw_only=True):
     """What is known beforehand of what comes from outside."""
 
     table: ClassVar[str] = "schedulers"
+    group: ClassVar[str] = "Closures, prices and what else is outside"
 
     closures: Annotated[
         str | None,
@@ -342,6 +347,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     """What is simulated."""
 
     table: ClassVar[str] = "platforms"
+    group: ClassVar[str] = "Energy, events and traces"
 
     workloads: Workloads = Workloads()
     machine: Machine = Machine()
@@ -419,6 +425,7 @@ class Actors(Struct, frozen=True, kw_only=True):
     """The scheduler, and the users if they submit the jobs."""
 
     table: ClassVar[str] = "schedulers"
+    group: ClassVar[str] = "Scheduler and users"
 
     scheduler: Annotated[
         Choice,
@@ -479,6 +486,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     """A whole simulation: what ``batsched-py run`` runs."""
 
     table: ClassVar[str] = "schedulers"
+    group: ClassVar[str] = "What is written"
 
     scenario: Scenario
     actors: Actors

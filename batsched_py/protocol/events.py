@@ -7,7 +7,7 @@ A simulator sends a :class:`Message` of *happenings*, a decision process answers
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Struct, field
 
@@ -45,6 +45,8 @@ class Message(Struct, gc=False):
 
 class Settings(Struct, frozen=True):
     """What the simulator allows and promises; each with the option by which Batsim is told."""
+
+    group: ClassVar[str] = "Rules of Batsim"
 
     dynamic_jobs: Annotated[
         bool, Option("--enable-dynamic-jobs", "Let the decision process register jobs.", "schedulers")

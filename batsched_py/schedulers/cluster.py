@@ -125,6 +125,10 @@ class Cluster(Live):
 
     __delattr__ = __setattr__  # type: ignore[assignment]
 
+    def __repr__(self) -> str:
+        held = f"{len(self.queue):,} waiting, {len(self.running):,} running, {self.nb_free:,} hosts free"
+        return f"<Cluster at {self.now:g} s: {held}>"
+
     # --- what a policy sees ----------------------------------------------------------------------
 
     @cached_property

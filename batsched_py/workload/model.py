@@ -278,3 +278,6 @@ class Workload(Struct):
     """How many partitions the machine of a log had, where its header tells."""
     nb_equal: int = 0
     """How many requested exactly their run time, as far as the reader looks at that."""
+
+    def __repr__(self) -> str:
+        return f"<Workload {self.name}: {len(self.jobs):,} jobs>"

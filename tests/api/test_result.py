@@ -13,6 +13,7 @@ from click.testing import CliRunner
 import batsched_py as bp
 from batsched_py.analysis.plots.figures import KINDS, RunsKind
 from batsched_py.analysis.plots.style import Look
+from batsched_py.api.result import Metrics
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
 from tests.processes import call_here
@@ -186,3 +187,27 @@ def test_python_finds_the_violations_that_the_command_finds(scheduler: str, tmp_
     assert code == bool(found)
     counts = ", ".join(f"{rule}: {count}" for rule, count in sorted(found.items()))
     assert said.splitlines()[-1] == (counts or f"{prefix}_jobs.csv: 60 jobs, no violation")
+
+
+def test_a_metric_that_is_none_is_told_with_those_that_there_are() -> None:
+    metrics = Metrics({"mean_waiting_time": 1.0, "makespan": 2.0})
+    assert metrics["makespan"] == 2.0
+    assert metrics.get("mean_wait") is None
+    told = (
+        r"there is no metric 'mean_wait' \(did you mean 'mean_waiting_time'\?\); there are makespan, "
+    )
+    for kind in (KeyError, InputError):
+        with pytest.raises(kind, match=told):
+            metrics["mean_wait"]
+
+
+def test_a_notebook_shows_a_mistake_in_one_line() -> None:
+    """IPython asks the error how it looks."""
+    assert InputError("there is no scheduler 'eazy'")._render_traceback_() == [
+        "InputError: there is no scheduler 'eazy'"
+    ]
+
+
+def test_what_is_public_has_a_short_repr(log: bp.Log, rigid: bp.Result) -> None:
+    shown = map(repr, (rigid.plot, rigid.outcome, rigid.workloads[0], log.describe()))
+    assert [len(each) < 400 and each.startswith("<") for each in shown] == [True] * 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -331,3 +332,13 @@ def test_what_cannot_be_done_is_found_before_files_are_opened(tmp_path: Path) ->
     result = invoke("-w", SAMPLE, "-s", "pybatsim:easyBackfill", "--remarks", "-e", tmp_path / "o")
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_help_shows_first_what_matters_first() -> None:
+    shown = invoke("--help").stdout
+    first = shown.partition("What matters first:\n")[2].partition("\n\n")[0]
+    flags = re.findall(r"^  (?:-\w, )?--([a-z]+)", first, re.MULTILINE)
+    assert flags == ["workload", "scheduler", "hosts", "users", "export"]
+    groups = re.findall(r"^(\S.*):$", shown, re.MULTILINE)
+    assert groups[0] == "What matters first"
+    assert {"Workload", "Machine", "Failures", "This command"} <= set(groups)

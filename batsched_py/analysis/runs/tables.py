@@ -335,7 +335,7 @@ class _Metric(Struct, frozen=True):
 
     def latex(self, cell: Cell) -> str:
         """A cell in LaTeX."""
-        escaped = map(_escape, self.lines(cell))
+        escaped = map(latex_text, self.lines(cell))
         lines = [rf"\textbf{{{line}}}" if cell.best else line for line in escaped]
         return lines[0] if len(lines) == 1 else rf"\shortstack[r]{{{lines[0]}\\{{}}{lines[1]}}}"
 
@@ -443,14 +443,14 @@ def _table(
             lines.append(r"    \midrule")
         if blocks.get(number):
             lines.append(
-                _row([rf"\multicolumn{{{len(columns)}}}{{l}}{{\emph{{{_escape(blocks[number])}}}}}"])
+                _row([rf"\multicolumn{{{len(columns)}}}{{l}}{{\emph{{{latex_text(blocks[number])}}}}}"])
             )
-        lines.append(_row([*map(_escape, names[number]), *texts]))
+        lines.append(_row([*map(latex_text, names[number]), *texts]))
     return "\n".join(
         [
             r"\begin{table}",
             r"  \centering",
-            rf"  \caption{{{_escape(caption)}}}",
+            rf"  \caption{{{latex_text(caption)}}}",
             *([f"  {size}"] if size else []),
             rf"  \begin{{tabular}}{{{columns}}}",
             r"    \toprule",
@@ -468,22 +468,22 @@ def _table(
 def _heads(headings: Sequence[str], metrics: Sequence[_Metric]) -> Iterator[str]:
     """The headings: the name of a metric above its columns, or in several lines above its only column."""
     if all(len(metric.parts) == 1 for metric in metrics):
-        yield _row([*map(_escape, headings), *map(_stacked, metrics)])
+        yield _row([*map(latex_text, headings), *map(_stacked, metrics)])
         return
     names, rules, column = [], [], len(headings) + 1
     for metric in metrics:
         width = len(metric.parts)
-        names.append(rf"\multicolumn{{{width}}}{{c}}{{{_escape(metric.heading)}}}" if width > 1 else "")
+        names.append(rf"\multicolumn{{{width}}}{{c}}{{{latex_text(metric.heading)}}}" if width > 1 else "")
         rules += [rf"\cmidrule(lr){{{column}-{column + width - 1}}}"] * (width > 1)
         column += width
     yield _row([*[""] * len(headings), *names])
     yield "    " + " ".join(rules)
     parts = [
-        _stacked(metric) if len(metric.parts) == 1 else _escape(part)
+        _stacked(metric) if len(metric.parts) == 1 else latex_text(part)
         for metric in metrics
         for part in metric.parts
     ]
-    yield _row([*map(_escape, headings), *parts])
+    yield _row([*map(latex_text, headings), *parts])
 
 
 def _stacked(metric: _Metric) -> str:
@@ -495,7 +495,7 @@ def _stacked(metric: _Metric) -> str:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
-    text = r"\\".join(map(_escape, lines))
+    text = r"\\".join(map(latex_text, lines))
     return text if len(lines) == 1 else rf"\shortstack[r]{{{text}}}"
 
 
@@ -503,7 +503,8 @@ def _row(cells: Sequence[str]) -> str:
     return rf"    {' & '.join(cells)} \\"
 
 
-def _escape(text: str) -> str:
+def latex_text(text: str) -> str:
+    """A text as LaTeX writes it."""
     for character in "&%$#_{}":
         text = text.replace(character, f"\\{character}")
     return text.replace("±", r"$\pm$").replace("<", "$<$").replace(MINUS, "$-$")

@@ -92,6 +92,9 @@ class Description(Struct, frozen=True, kw_only=True):
     correlation: of_jobs.Correlation
     locality: of_users.Locality
 
+    def __repr__(self) -> str:
+        return f"<Description of {self.name}: {self.characterised:,} jobs; .load, .users, .cycles, ...>"
+
 
 def describe(log: SwfLog) -> Description:
     """Describe a log."""
