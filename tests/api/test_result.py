@@ -193,9 +193,7 @@ def test_a_metric_that_is_none_is_told_with_those_that_there_are() -> None:
     metrics = Metrics({"mean_waiting_time": 1.0, "makespan": 2.0})
     assert metrics["makespan"] == 2.0
     assert metrics.get("mean_wait") is None
-    told = (
-        r"there is no metric 'mean_wait' \(did you mean 'mean_waiting_time'\?\); there are makespan, "
-    )
+    told = r"there is no metric 'mean_wait' \(did you mean 'mean_waiting_time'\?\); there are makespan, "
     for kind in (KeyError, InputError):
         with pytest.raises(kind, match=told):
             metrics["mean_wait"]
