@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from batsched_py.slurm.forecast.backtest import Stretch
 from batsched_py.slurm.forecast.history import History
+from batsched_py.slurm.forecast.intervals import Stretch
 from batsched_py.workload.swf.log import DAY, HOUR, WEEK
 from tests.processes import call_here
 
@@ -60,16 +61,34 @@ def test_the_future_is_not_known() -> None:
     assert len(jobs) and (history(10).submit[jobs] < moment).all()
 
 
+def held(shift: Callable[[int], float]) -> tuple[float, float]:
+    """The share of starts in intervals that were drawn too short, of the later half: as drawn, stretched."""
+    random, stretch = np.random.default_rng(0), Stretch()
+    found = []
+    for moment in range(400):
+        median = random.uniform(1000, 50_000, 10)
+        starts = median * random.lognormal(shift(moment), 0.7, 10)
+        early, late = 0.9 * median, 1.1 * median
+        low, high = stretch.intervals(moment * HOUR, starts, early, median, late)
+        found.append(((starts >= early) & (starts <= late), (starts >= low) & (starts <= high)))
+    drawn, stretched = np.mean(found[200:], axis=(0, 2)).tolist()
+    return drawn, stretched
+
+
 def test_stretched_intervals_hold_what_they_should() -> None:
-    random = np.random.default_rng(0)
-    median = random.uniform(1000, 50_000, 4000)
-    starts = median * random.lognormal(0.2, 0.7, 4000)
-    early, late = 0.9 * median, 1.1 * median
-    stretch = Stretch.of(starts[:2000], early[:2000], median[:2000], late[:2000])
-    low, high = stretch.interval(early[2000:], median[2000:], late[2000:])
-    held = np.mean((starts[2000:] >= low) & (starts[2000:] <= high))
-    assert 0.77 < held < 0.83
-    assert np.mean((starts >= early) & (starts <= late)) < 0.3, "as they were drawn, they hold far less"
+    for shift in (lambda moment: 0.2, lambda moment: moment / 200):
+        drawn, stretched = held(shift)
+        assert 0.76 < stretched < 0.84, "even if starts are later and later"
+        assert drawn < 0.3, "as they were drawn, they hold far less"
+
+
+def test_nothing_is_learnt_of_starts_that_are_yet_to_come() -> None:
+    stretch, one = Stretch(), np.ones(50)
+    stretch.intervals(0.0, 7200 * one, 10 * one, 20 * one, 30 * one)
+    _, high = stretch.intervals(3600.0, 7200 * one, 10 * one, 20 * one, 30 * one)
+    assert high[0] < 120, "it is not over"
+    _, high = stretch.intervals(7200.0, 7200 * one, 10 * one, 20 * one, 30 * one)
+    assert high[0] > 7200
 
 
 def backtested(tmp_path: Path, *options: str) -> tuple[int, str, str]:

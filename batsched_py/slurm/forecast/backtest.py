@@ -2,8 +2,9 @@
 
 The log is simulated under a policy; when jobs start there is what forecasts are held against. At a moment,
 a forecast knows which jobs run and wait, and of the past what had happened by then. It does not know how long
-jobs will run, nor who submits what next: both are drawn (:mod:`.history`). The earlier half of the moments
-tells by how much intervals must be stretched so that they hold what they should; the later half is scored.
+jobs will run, nor who submits what next: both are drawn (:mod:`.history`). Earlier forecasts, of jobs that
+have started since, tell by how much intervals must be stretched (:mod:`.intervals`). The later half of the
+moments is scored.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.slurm.forecast.history import History, Past
+from batsched_py.slurm.forecast.intervals import TAIL, Stretch
 from batsched_py.slurm.jobs import WORKLOAD
 from batsched_py.slurm.policy.job import FIELD
 from batsched_py.slurm.policy.priorities import age_part
@@ -38,9 +40,6 @@ from batsched_py.workload.model import Workload
 from batsched_py.workload.sources import read_log
 from batsched_py.workload.swf.conventions import profile_name
 from batsched_py.workload.swf.log import DAY, HOUR, WEEK, Floats, SwfLog
-
-#: The interval leaves out this share of the draws at each end.
-TAIL = 0.1
 
 #: Jobs keep coming in a forecast until all who wait would have started by limits, within these bounds.
 LEAST_AHEAD, MOST_AHEAD = 6 * HOUR, 14 * DAY
@@ -65,33 +64,6 @@ def settled(configuration: Configuration) -> Configuration:
     return replace(configuration, scheduling=scheduling)
 
 
-class Stretch(Struct, frozen=True):
-    """By how much the two halves of an interval are stretched, so that each leaves out what it should."""
-
-    early: float = 1.0
-    late: float = 1.0
-
-    @classmethod
-    def of(cls, starts: Floats, early: Floats, median: Floats, late: Floats) -> Stretch:
-        """The stretch by which so many of these starts would have been in their intervals."""
-        down, up = _halves(early, median, late)
-        return cls(
-            max(float(np.quantile((median - starts) / down, 1 - TAIL)), 0.0),
-            max(float(np.quantile((starts - median) / up, 1 - TAIL)), 0.0),
-        )
-
-    def interval(self, early: Floats, median: Floats, late: Floats) -> tuple[Floats, Floats]:
-        """The interval as it should be."""
-        down, up = _halves(early, median, late)
-        return np.maximum(median - self.early * down, 0.0), median + self.late * up
-
-
-def _halves(early: Floats, median: Floats, late: Floats) -> tuple[Floats, Floats]:
-    """The halves of intervals, each a little longer, for draws that all agree say too much."""
-    little = 60.0 + 0.1 * median
-    return median - early + little, late - median + little
-
-
 class Score(Struct, frozen=True, kw_only=True):
     """How good some forecasts were; errors are in seconds."""
 
@@ -102,6 +74,8 @@ class Score(Struct, frozen=True, kw_only=True):
     too_early: float
     """The share of starts before it."""
     too_late: float
+    median_width: float
+    """The median length of the intervals."""
     median_error: float
     mean_error: float
     median_error_by_limits: float
@@ -121,8 +95,9 @@ class Backtest(Struct, frozen=True, kw_only=True):
     draws: int
     moments: int
     """All of them; the later half is scored."""
-    stretch: Stretch
-    """What the earlier half tells."""
+    stretch_early: float
+    """By how much the early halves of intervals are stretched at the last moment."""
+    stretch_late: float
     covered_unstretched: float
     """The share of starts of the later half within intervals as they were drawn."""
     all: Score
@@ -265,27 +240,29 @@ def backtest(
         shown("moments", lambda: (len(asked), moments)),
     ):
         replay = _Replay(log, policy, options, hosts, Path(room))
-        for moment in _moments(replay, moments, random, path):
+        at = _moments(replay, moments, random, path)
+        for moment in at:
             asked.append(_asked(replay, moment, draws, random))
             gc.collect()  # many short simulations make much garbage that is searched for rarely
-    half = len(asked) // 2
-    early, late = (np.concatenate(part) for part in (asked[:half], asked[half:]))
-    early = early[np.isfinite(early).all(axis=1)]
-    stretch = Stretch.of(*early[:, 1:5].T)
+    half, stretch = len(asked) // 2, Stretch()
+    intervals = [
+        np.column_stack(stretch.intervals(moment, *rows[:, 1:5].T))
+        for moment, rows in zip(at, asked, strict=True)
+    ]
+    late = np.concatenate([np.hstack(both) for both in zip(asked[half:], intervals[half:], strict=True)])
     jobs = late[:, 0].astype(np.int64)
     classes = class_numbers(replay.history.run_time[jobs], replay.history.size[jobs])
-    groups = {
-        CLASSES[number]: _score(late[classes == number], stretch) for number in np.unique(classes).tolist()
-    }
+    groups = {CLASSES[number]: _score(late[classes == number]) for number in np.unique(classes).tolist()}
     return Backtest(
         log=path.name,
         policy=policy,
         seed=seed,
         draws=draws,
         moments=len(asked),
-        stretch=stretch,
+        stretch_early=stretch.early,
+        stretch_late=stretch.late,
         covered_unstretched=_covered(late[:, 1], late[:, 2], late[:, 4])[0],
-        all=_score(late, stretch),
+        all=_score(late),
         groups=dict(sorted(groups.items(), key=lambda item: -item[1].asked)),
     )
 
@@ -324,9 +301,9 @@ def _covered(starts: Floats, early: Floats, late: Floats) -> tuple[float, float,
     return float(np.mean(~before & ~after)), float(np.mean(before)), float(np.mean(after))
 
 
-def _score(asked: Floats, stretch: Stretch) -> Score:
-    starts, early, median, late, by_limits, by_plan = asked[:, 1:7].T
-    covered, too_early, too_late = _covered(starts, *stretch.interval(early, median, late))
+def _score(asked: Floats) -> Score:
+    starts, _, median, _, by_limits, by_plan, early, late = asked[:, 1:9].T
+    covered, too_early, too_late = _covered(starts, early, late)
     errors = [np.abs(each - starts) for each in (median, by_limits, by_plan)]
     (mid, mean), (mid_limits, mean_limits), (mid_plan, mean_plan) = (
         (float(np.median(each)), float(np.mean(each))) for each in errors
@@ -336,6 +313,7 @@ def _score(asked: Floats, stretch: Stretch) -> Score:
         covered=covered,
         too_early=too_early,
         too_late=too_late,
+        median_width=float(np.median(late - early)),
         median_error=mid,
         mean_error=mean,
         median_error_by_limits=mid_limits,
@@ -351,6 +329,7 @@ HEADS = (
     "in the 80 % interval",
     "before it",
     "after it",
+    "median length",
     "median (mean) error",
     "by limits",
     "by plan",
@@ -368,6 +347,7 @@ def score_cells(score: Score) -> list[str]:
         f"{score.covered:.1%}",
         f"{score.too_early:.1%}",
         f"{score.too_late:.1%}",
+        pages.time_text(score.median_width),
         errors(score.median_error, score.mean_error),
         errors(score.median_error_by_limits, score.mean_error_by_limits),
         errors(score.median_error_by_plan, score.mean_error_by_plan),
@@ -378,10 +358,10 @@ def explained(found: Backtest) -> str:
     """What was asked, in words."""
     return (
         f"{found.log} was replayed by {found.policy}. At {found.moments} moments, the start of each waiting "
-        f"job was forecast by {found.draws} draws. The earlier half of the moments tells that intervals must "
-        f"be stretched {found.stretch.early:.2f} times to the early side and {found.stretch.late:.2f} times "
-        f"to the late one; the later half is scored with that. Without it, {found.covered_unstretched:.1%} "
-        "of its starts are covered."
+        f"job was forecast by {found.draws} draws. Intervals are stretched by what the starts until then "
+        f"tell: {found.stretch_early:.2f} times to the early side and {found.stretch_late:.2f} times to the "
+        "late one at the last moment. The later half of the moments is scored. As they were drawn, intervals "
+        f"cover {found.covered_unstretched:.1%} of its starts."
     )
 
 

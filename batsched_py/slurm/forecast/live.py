@@ -215,7 +215,7 @@ FOR_EVER = 365 * 86400.0
 #: Above every priority of Slurm.
 FIRST = 1 << 33
 
-#: Waiting jobs come so many seconds later, even those of partitions of a higher tier.
+#: Waiting jobs come so many seconds later, if some of them would be before the running ones otherwise.
 AFTERWARDS = 2.0
 
 _ENDS = ("afterok", "afternotok", "aftercorr")
@@ -259,6 +259,8 @@ def workload_of(
     namesakes: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     """The jobs of one user and name so far."""
     nodes = {name for kind in machine for name in kind.names}
+    tiers = {partition.priority_tier for partition in configuration.partitions}
+    afterwards = AFTERWARDS if len(tiers) > 1 else 0.0
     made: list[Job] = []
     profiles = {}
     for place, job in enumerate(jobs):
@@ -276,7 +278,7 @@ def workload_of(
         alike = namesakes[job.user, job.fields.get("name", "")]
         others = [each for each in alike if each != job.name]
         alike[job.name] = None
-        submission = _from_now_on(job, now, ran, FIRST - place)
+        submission = _from_now_on(job, now, ran, FIRST - place, afterwards)
         submission.run_time = left
         submission.dependency = _still_open(job.dependency, known, started, others)
         profiles[profile_name(left)] = Delay(seconds=left)
@@ -291,8 +293,11 @@ def limit_of(job: LiveJob) -> float:
     return FOR_EVER if job.time is None or job.time == inf else job.time
 
 
-def _from_now_on(job: LiveJob, now: float, ran: float, first: int) -> LiveJob:
-    """What would have to be submitted now for the rest of a job that ran for a while already."""
+def _from_now_on(job: LiveJob, now: float, ran: float, first: int, afterwards: float) -> LiveJob:
+    """What would have to be submitted now for the rest of a job that ran for a while already.
+
+    One that waits begins so many seconds ``afterwards``.
+    """
     least, most = job.nodes
     rest = replace(job, fields=dict(job.fields), time=max(limit_of(job) - ran, 60.0))
     rest.nodes = least, most or (least if job.runs or least > 1 else None)
@@ -301,7 +306,9 @@ def _from_now_on(job: LiveJob, now: float, ran: float, first: int) -> LiveJob:
         rest.fields.pop("node_list", None)
         rest.features = "|".join(map(_feature, job.node_names))
     else:
-        rest.fields["begin"] = max((job.eligible or now) - now, AFTERWARDS)
+        begin = max((job.eligible or now) - now, afterwards)
+        if begin:
+            rest.fields["begin"] = begin
     return rest
 
 
