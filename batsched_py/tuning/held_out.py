@@ -179,6 +179,8 @@ def _warnings_of_one(name: str, each: Compared) -> Iterator[str]:
                 f"{abs(each.gain):.1%} {which} on what was held out. The settings may fit the parts of the "
                 "search only."
             )
+    if each.search_gain is not None and each.search_gain <= 0:
+        yield f"{name}: no settings were better than today's on the parts of the search."
     if each.nb_parts < FEWEST:
         yield f"{name}: {each.nb_parts} held-out parts are too few for a test; it takes {FEWEST}."
     lag = each.autocorrelation
