@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from batsched_py.analysis.runs import Estimate, Paired
+from batsched_py.analysis.runs.comparisons import Comparison, findings
 from batsched_py.campaign.store import Campaign
 from batsched_py.cli.main import batsched_py
 
@@ -75,3 +77,27 @@ def test_a_scheduler_has_the_same_colour_in_all_figures(campaign: Path) -> None:
                 seen.setdefault(names[int(line.get_ydata()[0])], set()).add(str(line.get_color()))
     assert {name: len(colours) for name, colours in seen.items()} == {"fcfs": 1, "random": 1}
     assert len(set.union(*seen.values())) == 2
+
+
+def test_a_page_opens_with_what_it_found(campaign: Path, tmp_path: Path) -> None:
+    """In the words of its table: what differs, by how much, and what does not."""
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(batsched_py, ["campaign", "report", str(campaign), "-o", str(page)])
+    assert result.exit_code == 0, result.output
+    text = page.read_text()
+    assert text.index("What it found") < text.index("<h2>Results")
+
+
+def test_findings_name_the_surest_difference_first_and_what_does_not_differ() -> None:
+    def compared(worse: str, mean: float, p_value: float) -> Comparison:
+        estimate = Estimate(mean, mean - 1, mean + 1)
+        paired = Paired(estimate, p_value, 0.06, 5, -2.0)
+        return Comparison({"log": "kth"}, "makespan", "s", "easy", worse, paired, p_value=p_value)
+
+    found = [compared("fcfs", -9.0, 0.01), compared("ljf", -20.0, 0.001), compared("sjf", -0.5, 0.7)]
+    assert list(findings(found, ["makespan"])) == [
+        "makespan differs in 2 of 3 comparisons: easy is better than ljf by 20 ± 1 s (kth); easy is better "
+        "than fcfs by 9 ± 1 s (kth).",
+        "makespan: no difference is shown between easy and sjf (kth).",
+    ]
+    assert "means, which chance may have ordered" in next(findings([], ["makespan"]))

@@ -27,7 +27,7 @@ from batsched_py.analysis.report.figures import Subject, curves, descriptions, g
 from batsched_py.analysis.runs import aggregate
 from batsched_py.analysis.runs.aggregate import Group, MeasuredRun, R
 from batsched_py.analysis.runs.columns import ColumnFormat, Own, column_of
-from batsched_py.analysis.runs.comparisons import best_rows, compare
+from batsched_py.analysis.runs.comparisons import best_rows, compare, findings
 from batsched_py.analysis.runs.tables import tables_of
 from batsched_py.workload.sessions import session_rule
 from batsched_py.workload.swf.log import SwfLog
@@ -247,7 +247,9 @@ def write_report(
     parts = {
         "title": html.escape(report.title),
         "note": html.escape(report.note),
-        "findings": _review(report.review) + _details([str(each) for each in compared]),
+        "findings": _list("found", "What it found", [*findings(compared, report.metrics)])
+        + _details([str(each) for each in compared])
+        + _list("review", "Review", report.review),
         "table": html.escape(tables_of(results)[0].note) if groups else "",
         "plan": html.escape(report.plan),
         "links": section(links) + _further(report.figures),
@@ -299,10 +301,10 @@ def _row(
     }
 
 
-def _review(lines: Sequence[str]) -> str:
-    """What a review of the study says, as a list; nothing if there was none."""
+def _list(name: str, title: str, lines: Sequence[str]) -> str:
+    """Sentences as a list under a title; nothing if there are none."""
     items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
-    return f'<section id="review"><h2>Review</h2><ul>{items}</ul></section>' if items else ""
+    return f'<section id="{name}"><h2>{title}</h2><ul>{items}</ul></section>' if items else ""
 
 
 def _listed(run: MeasuredRun, folder: Path) -> dict[str, Any]:

@@ -57,12 +57,21 @@ class Comparison(Struct, frozen=True):
         """Whether there is a difference, as far as the repetitions tell."""
         return self.p_value < SIGNIFICANT
 
-    def __str__(self) -> str:
+    @property
+    def amount(self) -> str:
+        """By how much they differ, with half of the interval."""
         difference = self.paired.difference
         form = ColumnFormat.of(self.unit, [difference])
         half = (difference.half_width or 0) / form.scale
-        amount = f"{abs(difference.mean) / form.scale:.3g} ± {half:.2g} {form.unit}".rstrip()
-        common = ", ".join(self.where.values())
+        return f"{abs(difference.mean) / form.scale:.3g} ± {half:.2g} {form.unit}".rstrip()
+
+    @property
+    def common(self) -> str:
+        """What both have in common."""
+        return ", ".join(self.where.values())
+
+    def __str__(self) -> str:
+        amount, common = self.amount, self.common
         tests = (
             f"p = {self.p_value:.2g} by Holm over {self.nb_tests}, sign test {self.paired.sign_p_value:.2g}"
         )
@@ -107,6 +116,40 @@ def compare(
         replace(each, p_value=p_value, nb_tests=len(found))
         for each, p_value in zip(found, raised, strict=True)
     ]
+
+
+#: How many differences, and how many pairs without one, are named for a metric.
+_MOST_NAMED = 4
+
+#: Of how many metrics of a plan is told first what was found.
+_FIRST_METRICS = 2
+
+
+def findings(compared: Sequence[Comparison], metrics: Sequence[str]) -> Iterator[str]:
+    """What was found, in a few sentences: what differs by how much, the surest first, and what does not."""
+    if not compared:
+        yield (
+            "Nothing was repeated often enough, in a steady state, to be told apart by a test: the table "
+            "below has means, which chance may have ordered."
+        )
+    known = [metric for metric in metrics if any(each.metric == metric for each in compared)]
+    for metric in known[:_FIRST_METRICS]:
+        ours = [each for each in compared if each.metric == metric]
+        shown = sorted((each for each in ours if each.is_shown), key=lambda each: each.p_value)
+        same = [each for each in ours if not each.is_shown]
+        if shown:
+            told = "; ".join(
+                f"{each.better} is better than {each.worse} by {each.amount} ({each.common})"
+                for each in shown[:_MOST_NAMED]
+            )
+            yield f"{metric} differs in {len(shown)} of {len(ours)} comparisons: {told}{_more(shown)}."
+        if same:
+            told = "; ".join(f"{each.better} and {each.worse} ({each.common})" for each in same[:_MOST_NAMED])
+            yield f"{metric}: no difference is shown between {told}{_more(same)}."
+
+
+def _more(named: Sequence[Comparison]) -> str:
+    return f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
 
 
 def _compared(
