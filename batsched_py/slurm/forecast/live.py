@@ -276,7 +276,7 @@ def workload_of(
                 findings.left_out(job.where, what)
         left = max(round(run_time(job, ran) - ran), 1)
         alike = namesakes[job.user, job.fields.get("name", "")]
-        others = [each for each in alike if each != job.name]
+        others = [each for each in alike if each != job.name] if "singleton" in job.dependency else []
         alike[job.name] = None
         submission = _from_now_on(job, now, ran, FIRST - place, afterwards)
         submission.run_time = left
