@@ -5,6 +5,10 @@ Every figure is a ratio of processor times, the best of several in one run, unle
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -54,9 +58,9 @@ class Row(NamedTuple):
     now: str
 
 
-def best(command: str | list[str], rounds: int = 3) -> float:
+def best(command: str | list[str], rounds: int = 3, **environment: str) -> float:
     """The least processor time of a command."""
-    return min(cpu_seconds(command) for _ in range(rounds))
+    return min(cpu_seconds(command, **environment) for _ in range(rounds))
 
 
 def against_cpp(folder: Path) -> Iterator[Row]:
@@ -101,23 +105,119 @@ def policies(folder: Path) -> Iterator[Row]:
         yield Row(f"HPC2N: {policy} against EASY", "up to 11", "3", f"{ratio:.1f}")
 
 
+def features(folder: Path) -> Iterator[Row]:
+    """What the Python engine does, against the native engine and against the Python engine without it."""
+    log = LOGS / "KTH-SP2-1996-2.1-cln.swf.gz"
+    if not log.is_file():
+        return
+    powered = _platform(folder / "powered.xml", [_POWERED] * 100)
+    uneven = _platform(folder / "uneven.xml", [_HOST] * 50 + [_HOST.replace("1Gf", "1.5Gf")] * 50)
+    closure = _table(folder / "closure.csv", "start,end,hosts", ["15000000,15028800,all"])
+    price = _table(folder / "price.csv", "time,value", [f"{hour * 3600},{20 + hour}" for hour in range(24)])
+    outages = [
+        f"{start},{start + 4000},{start // 200_000 % 100}" for start in range(205_000, 28_000_000, 200_000)
+    ]
+    failures = _table(folder / "failures.csv", "down,up,hosts", outages)
+    prices = ("--price", price, "--outside-period", "86400")
+    fails = ("--failure-trace", failures, "--on-failure", "resubmit")
+    command = run(log, 100, folder)
+    on_platform = ["-p" if word == "--hosts" else word for word in command]
+    place = command.index("100")
+
+    def on(platform: str, policy: str = "easy") -> list[str]:
+        words = [*on_platform[:place], platform, *on_platform[place + 1 :]]
+        return [policy if word == "easy" else word for word in words]
+
+    native, plain = best(command), best(command, BATSCHED_PY_PURE="1")
+    for what, before, asked, words in (
+        ("energy", "14", "2.5", [*on(powered), "--energy"]),
+        ("failures", "19", "3", [*command, *fails]),
+        ("hosts of two speeds", "7.3", "1.5", on(uneven)),
+    ):
+        yield Row(f"KTH: {what} against native EASY", before, asked, f"{best(words, 2) / native:.1f}")
+    for what, before, words in (
+        ("a closure of 8 hours", "17", [*command, "--closures", closure]),
+        ("sleeping hosts, with energy", "10", [*on(powered, "sleeping(easy)"), "--energy"]),
+        ("prices, with energy", "2.5", [*on(powered), "--energy", *prices]),
+    ):
+        yield Row(f"KTH: {what} against the Python engine", before, "1.5", f"{best(words, 2) / plain:.1f}")
+
+
+_HOST = '<host id="{}" coordinates="0 0 0" speed="1Gf"/>'
+_POWERED = (
+    '<host id="{}" coordinates="0 0 0" speed="1Gf, 1f, 0.2f, 0.025f" pstate="0">'
+    '<prop id="wattage_per_state" value="90:110:200, 8:8:8, 95:95:95, 130:130:130"/>'
+    '<prop id="sleep_pstates" value="1:2:3"/></host>'
+)
+
+
+def _platform(path: Path, hosts: list[str]) -> str:
+    """A SimGrid platform of these hosts, and a master."""
+    named = "".join(host.format(f"host{number:03}") for number, host in enumerate(hosts))
+    zone = f'<zone id="main" routing="Vivaldi">{hosts[0].format("master_host")}{named}</zone>'
+    doctype = '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">'
+    path.write_text(f"<?xml version='1.0'?>{doctype}<platform version='4.1'>{zone}</platform>")
+    return str(path)
+
+
+def _table(path: Path, header: str, rows: list[str]) -> str:
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return str(path)
+
+
 def campaign_run(folder: Path) -> Iterator[Row]:
-    """What a run of 3,000 jobs takes in a campaign, without the simulation: its metrics."""
-    from batsched_py.campaign.results import _metrics
+    """What a run of 3,000 jobs takes in a campaign, with and without the simulation."""
+    from batsched_py.campaign.results import _measure
 
     log = write_log(folder / "log.swf", 100, 3000, 0.8)
     cpu_seconds(run(log, 100, folder))
     took = []
     for _ in range(8):
         began = time.process_time()
-        _metrics(str(folder / "out_jobs.csv"), ())
+        _measure(folder, str(folder / "out_jobs.csv"), (), {})
         took.append(time.process_time() - began)
     yield Row("metrics of a run of 3,000 jobs", "27 ms", "10 ms", f"{1000 * min(took):.0f} ms")
 
 
+def memory(folder: Path) -> Iterator[Row]:
+    """What figures of many jobs need."""
+    log = write_log(folder / "log.swf", 1000, 2_000_000, 0.8)
+    cpu_seconds(run(log, 1000, folder))
+    program = [sys.executable, "-m", "batsched_py"]
+    for what, before, words in (
+        ("metrics", "1,525 MB", ["metrics", str(folder / "out_jobs.csv")]),
+        ("validate", "2,242 MB", ["validate", str(folder / "out_jobs.csv"), "-w", str(log)]),
+    ):
+        process = subprocess.Popen([*program, *words], stdout=subprocess.DEVNULL, cwd=ROOT)
+        _, _, usage = os.wait4(process.pid, 0)
+        yield Row(f"{what} of 2 M jobs", before, "400 MB", f"{usage.ru_maxrss / 1024:,.0f} MB")
+
+
+def start(folder: Path) -> Iterator[Row]:
+    """Commands that have next to nothing to do."""
+    log = write_log(folder / "log.swf", 4, 1, 0.8)
+    command = run(log, 4, folder)
+    cpu_seconds(command)
+    if shutil.which("valgrind"):
+        told = folder / "callgrind.txt"
+        counter = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", f"--log-file={told}"]
+        cpu_seconds([*counter, *command])
+        count = re.search(r"Collected : (\d+)", told.read_text())
+        if count is not None:
+            millions = f"{int(count[1]) / 1e6:.0f} M"
+            yield Row("a run of one job, instructions", "400 M", "280 M", millions)
+    few = write_log(folder / "few.swf", 100, 300, 0.8)
+    cpu_seconds(run(few, 100, folder))
+    took = best([sys.executable, "-m", "batsched_py", "metrics", str(folder / "out_jobs.csv")])
+    yield Row("metrics of 300 jobs", "0.47 s", "0.15 s", f"{took:.2f} s")
+
+
 def main(*chosen: str) -> None:
     """Print the table in Markdown, all of it or the chosen sections."""
-    sections = {each.__name__: each for each in (against_cpp, overload, policies, campaign_run)}
+    sections = {
+        each.__name__: each
+        for each in (against_cpp, overload, policies, features, campaign_run, memory, start)
+    }
     print("| | before | asked, at most | now |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for name in chosen or sections:
