@@ -134,8 +134,12 @@ def _history(found: Tuned) -> Figure:
     line = [Point(dot.x, value) for dot, value in zip(dots["whole"], best, strict=True)]
     positive = all(value > 0 for _, value in known)
     return Figure(
-        Axis("trial"),
-        Axis(found.objectives[0], scale="log" if positive and known else "linear"),
+        Axis("trial", ends=(0.0, max(1.0, len(found.trials) - 1.0))),
+        Axis(
+            found.objectives[0],
+            scale="log" if positive and known else "linear",
+            ends=_ends([*(value for _, value in known), found.today[0]]),
+        ),
         [
             Layer("dots", dots["stopped"], None, "stopped early"),
             Layer("dots", dots["whole"], 0, "whole"),
@@ -155,9 +159,10 @@ def _front(found: Tuned) -> Figure:
                 Point(each.means[0], each.means[1], f"trial {each.number}", text)
             )
     today = Point(found.today[0], found.today[1], "today", "today's settings")
+    points = [*layers[False], *layers[True], today]
     return Figure(
-        Axis(found.objectives[0]),
-        Axis(found.objectives[1]),
+        Axis(found.objectives[0], ends=_ends([point.x for point in points])),
+        Axis(found.objectives[1], ends=_ends([point.y for point in points])),
         [
             Layer("dots", layers[False], None, "trials"),
             Layer("dots", layers[True], 0, "front"),
@@ -173,7 +178,15 @@ def _importance(found: Tuned) -> Figure | None:
         Bar(place - 0.4, place + 0.4, 0.0, share, name, f"{share:.0%} of the importance of all settings")
         for place, (name, share) in enumerate(found.importance.items())
     ]
-    return Figure(Axis("setting", names=list(found.importance)), Axis("share"), [Layer("bars", bars)])
+    return Figure(
+        Axis("setting", names=list(found.importance)), Axis("share", ends=(0.0, 1.0)), [Layer("bars", bars)]
+    )
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    """The ends of an axis around values, which are not at its very ends."""
+    low, high = min(values), max(values)
+    return (low * 0.95, high * 1.05) if low > 0 else (low - 0.05 * (high - low) - 1e-9, high * 1.05 + 1e-9)
 
 
 def _numbers(parts: Sequence[int]) -> str:

@@ -186,7 +186,8 @@ class TuningPlan:
         files = dict.fromkeys([*base.files, *candidate.files])
         digests = [digest_of_file(file) for file in files]
         code = [digest_of_code(base), digest_of_code(candidate)]
-        own = [digest_of_file(file) for file in sorted(Path(__file__).parent.glob("*.py"))]
+        names = ("objectives", "parts", "plan", "search", "space", "trials")
+        own = [digest_of_file(Path(__file__).with_name(f"{name}.py")) for name in names]
         return digest_of_value([msgspec.to_builtins(said), digests, code, own])
 
     def plan_of_best(self, settings: Settings) -> str:
