@@ -32,6 +32,9 @@ GoThrough: TypeAlias = "Callable[[Batsim, DecisionProcess | PyBatsimProcess, int
 #: The number of new objects after which Python looks for garbage.
 _RARELY = 20_000
 
+#: After simulations of so many jobs, what they left behind is looked for.
+_MANY_JOBS = 200_000
+
 
 def run_experiment(
     experiment: Experiment,
@@ -48,6 +51,7 @@ def run_experiment(
     ``watched`` goes through the simulation, by the Python engine, in place of the usual loop. ``meanwhile``
     gets the simulation, and is entered while it runs. If it fails, or cannot even begin, its files are gone.
     """
+    _left_behind.make_room(sum(len(workload.jobs) for workload in workloads))
     setup, process, outputs = build(experiment, workloads, prefix, new_file, given)
     try:
         if watched is None:
@@ -83,6 +87,26 @@ def _rare_garbage_collection() -> Iterator[None]:
     finally:
         gc.unfreeze()
         gc.set_threshold(*thresholds)
+
+
+class _LeftBehind:
+    """What simulations leave behind: objects that refer to each other, with all jobs of the native engine.
+
+    They are few, so Python would hardly ever look for them, however much memory they hold.
+    """
+
+    def __init__(self) -> None:
+        self._nb_jobs = 0
+
+    def make_room(self, nb_jobs: int) -> None:
+        """A simulation of so many jobs is about to begin."""
+        if self._nb_jobs > _MANY_JOBS:
+            self._nb_jobs = 0
+            gc.collect()
+        self._nb_jobs += nb_jobs
+
+
+_left_behind = _LeftBehind()
 
 
 def run_command(experiment: Experiment, prefix: str) -> str:
