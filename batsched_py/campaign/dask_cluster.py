@@ -15,7 +15,9 @@ import logging
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from batsched_py.campaign.executors import execute
@@ -26,6 +28,9 @@ from batsched_py.errors import InputError, PeerVanished
 
 #: How long to look for a cluster, in seconds.
 PATIENCE = 30.0
+
+#: After how many seconds without a worker that is said.
+SECONDS_WITHOUT_WORKERS = 10.0
 
 #: Memory of a worker where the user's configuration says nothing: a log of 200,000 jobs takes some 0.5 GB.
 MEMORY = "2GB"
@@ -148,7 +153,7 @@ def _run(cluster: Any, runs: Sequence[Run]) -> Iterator[RunResult]:
         client = distributed.Client(cluster, timeout=PATIENCE, set_as_default=False)
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(f"there is no Dask cluster at {cluster}: {error}") from None
-    with client:
+    with client, _telling_that_no_worker_comes(client):
         submitted = {client.submit(execute, run, pure=False): run for run in runs}
         for future in distributed.as_completed(submitted, loop=client.loop):
             if future.cancelled() or future.status == "lost":
@@ -156,3 +161,24 @@ def _run(cluster: Any, runs: Sequence[Run]) -> Iterator[RunResult]:
             fault = future.exception()
             failed = RunResult.failed(submitted[future], f"on its Dask worker: {fault}")
             yield future.result() if fault is None else failed
+
+
+@contextmanager
+def _telling_that_no_worker_comes(client: Any) -> Iterator[None]:
+    """Say so once if the cluster has no worker for a while, for then nothing happens."""
+
+    def look() -> None:
+        with suppress(Exception):  # the cluster may be gone meanwhile, which is told elsewhere
+            if not client.nthreads():
+                _log.warning(
+                    "the Dask cluster has had no worker for %g s; runs wait until one comes",
+                    SECONDS_WITHOUT_WORKERS,
+                )
+
+    timer = Timer(SECONDS_WITHOUT_WORKERS, look)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -188,3 +189,26 @@ def test_keys_in_a_folder_that_a_script_cannot_name(tmp_path: Path) -> None:
     pytest.importorskip("dask_jobqueue")
     with pytest.raises(InputError, match=r"scripts of jobs cannot name .*my results, where the keys"):
         dask_cluster.BatchSystem("slurm", 1).cluster(tmp_path / "my results")
+
+
+def test_a_cluster_without_workers_is_told(
+    first_run: Callable[[], Run],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The runs wait, and are done by the first worker that comes."""
+    monkeypatch.setattr(dask_cluster, "SECONDS_WITHOUT_WORKERS", 0.1)
+    file, run = tmp_path / "scheduler.json", first_run()
+    scheduler = ("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    worker = ("distributed.cli.dask_worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny")
+    with dask(tmp_path, *scheduler, "--scheduler-file", str(file)):
+        wait_until(lambda: file.is_file() and "address" in file.read_text(), "the Dask scheduler listens")
+        address = json.loads(file.read_text())["address"]
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(lambda: list(dask_cluster.DaskCluster(address).run([run])))
+            wait_until(
+                lambda: "has had no worker for 0.1 s" in caplog.text, "it is said that no worker comes"
+            )
+            with dask(tmp_path, *worker, "--no-dashboard"):
+                assert [result.error for result in done.result(PATIENCE)] == [None]
