@@ -78,7 +78,7 @@ def is_trusted_import(folder: Path) -> bool:
     """Whether a folder holds a campaign that was imported with ``--trust``."""
     try:
         origin = msgspec.json.decode((folder / IMPORTED_FILE).read_bytes(), type=dict[str, object])
-    except (OSError, ValueError):
+    except (OSError, msgspec.MsgspecError, ValueError):
         return False
     return origin.get("trusted") is True
 

@@ -9,9 +9,12 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Generator, Iterator
+from functools import partialmethod
+from inspect import signature
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import settings
 
 import batsched_py.engines.native  # noqa: F401  (the library is ready before a test takes it away)
@@ -26,6 +29,10 @@ settings.register_profile("project", deadline=None, derandomize=True, max_exampl
 settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=200)
 settings.register_profile("nightly", deadline=None, derandomize=False, max_examples=2000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
+
+#: Before click 8.2, what is written to stderr is kept apart only where that is asked for.
+if "mix_stderr" in signature(CliRunner).parameters:
+    CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)  # type: ignore
 
 #: Where this is set, each process that a test starts would compile the whole package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

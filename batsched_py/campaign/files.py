@@ -236,7 +236,7 @@ def decode_json(content: bytes, kind: type[T]) -> T:
         raise InputError(f"is larger than the {LARGEST_JSON >> 20} MiB that are read of such a file")
     try:
         return msgspec.json.decode(content, type=kind)
-    except (ValueError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"is not what a campaign writes: {error}") from None
 
 

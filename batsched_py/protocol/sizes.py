@@ -55,7 +55,7 @@ def shapes_of(job: Job) -> list[Shape]:
         return []
     try:
         shapes = msgspec.convert(dict(job.extra[SIZES]), _Shapes, strict=False)
-    except (TypeError, ValueError) as error:
+    except (msgspec.MsgspecError, TypeError, ValueError) as error:
         raise ValueError(f"{SIZES}: {error}") from None
     found = []
     for size, given in sorted(shapes.items(), key=lambda shape: shape[0]):

@@ -238,7 +238,7 @@ def _each_line(path: str | Path, read: Callable[[str, int], Event]) -> list[Even
         if line.strip():
             try:
                 events.append(read(line, len(events)))
-            except (ValueError, OverflowError, RecursionError) as error:
+            except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
                 raise InputError(f"{path}, line {number}: {error}") from None
     return events
 

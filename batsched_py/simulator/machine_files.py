@@ -200,9 +200,9 @@ def toml_machine(text: str, path: str) -> Platform:
         for place, table in enumerate(file.nodes):
             try:
                 kinds.append(_toml_kind(table))
-            except ValueError as error:
+            except (msgspec.MsgspecError, ValueError) as error:
                 raise ValueError(f"nodes {place + 1}: {error}") from None
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
+    except (msgspec.MsgspecError, tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: {error}") from None
     return platform_of(kinds, file.licences, path)
 

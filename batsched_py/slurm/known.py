@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 
+from msgspec import MsgspecError
+
 from batsched_py.slurm import accounting, conf, conf_settings, reading, reservations
 from batsched_py.slurm.conf_settings import Parameter
 from batsched_py.slurm.policy.settings import HEEDED_RESERVATION_FLAGS, PartitionState, is_unused
@@ -75,7 +77,7 @@ def _setting(name: str, settings: Mapping[str, Callable[[str], Any]], table: str
             return _of_fields(settings[name](sample), table)
         except reading.NotModelled:
             continue
-        except ValueError:
+        except (MsgspecError, ValueError):
             continue
     return "modelled"  # one that has words of its own
 
@@ -126,7 +128,7 @@ def _word(kind: str, name: str) -> Group | None:
         left_out = [conf.is_left_out(place, value) for place, value in values.items()]
     except reading.NotModelled as error:
         return None if "not known" in str(error) else "not modelled"
-    except ValueError:
+    except (MsgspecError, ValueError):
         return None
     if not values:
         return "shapes no schedule"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from msgspec import Struct, field
+from msgspec import MsgspecError, Struct, field
 
 from batsched_py.errors import InputError
 from batsched_py.input_files import read_input
@@ -266,7 +266,7 @@ class Findings(Struct):
         """Note a ``ValueError`` as a mistake, and go on behind the block."""
         try:
             yield
-        except ValueError as error:
+        except (MsgspecError, ValueError) as error:
             self.mistake(where, f"{what}{error}")
 
     def read(self, read: Callable[[str], Any], text: str, where: str, what: str) -> Any:
@@ -279,7 +279,7 @@ class Findings(Struct):
         except NotModelled as error:
             self.left_out(where, f"{what}: {error}")
             return error.rest
-        except ValueError as error:
+        except (MsgspecError, ValueError) as error:
             self.mistake(where, f"{what}: {error}")
         return None
 

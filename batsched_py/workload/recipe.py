@@ -56,6 +56,10 @@ def save_model(path: str | Path, model: LearningModel) -> None:
     write_file(path, content + b"\n")
 
 
+#: What numbers that do not fit a model may end in, when they are read or used.
+_UNFIT = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError, msgspec.MsgspecError)
+
+
 def load_model(path: str | Path, options: dict[str, str] | None = None) -> LearningModel:
     """Read a fitted model, and try it; ``options`` replace those that it was saved with."""
     try:
@@ -76,7 +80,7 @@ def load_model(path: str | Path, options: dict[str, str] | None = None) -> Learn
     try:
         model.parameters = msgspec.json.decode(content.parameters, type=kind)
         model.generate(_TRIAL, seed=0)
-    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except _UNFIT as error:
         raise InputError(f"{path}: not parameters of the model {content.model}: {error}") from None
     return model
 

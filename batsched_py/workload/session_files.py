@@ -119,7 +119,7 @@ def _read(path: Path) -> list[_User]:
         found = msgspec.json.decode(read_input(path), type=_User | list[_User])
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: is no session file: {error}") from None
     return found if isinstance(found, list) else [found]
 

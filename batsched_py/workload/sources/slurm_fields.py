@@ -217,7 +217,7 @@ def _local(texts: NDArray[Any]) -> pd.DatetimeIndex:
         moments = pd.to_datetime(texts, errors="coerce", format="ISO8601")
     except ValueError:
         moments = None
-    if moments is None or moments.tz is not None:
+    if not isinstance(moments, pd.DatetimeIndex) or moments.tz is not None:
         plain = pd.Series(texts, dtype=object).where(~pd.Series(texts).str.contains("Z|T.*[+-]"), "")
         moments = pd.to_datetime(plain.to_numpy(), errors="coerce", format="ISO8601")
     return moments

@@ -205,6 +205,7 @@ class Parquet(Table):
         first = 1
         try:
             for table in read_parquet(path, rows):
+                _check_distinct(table.column_names, path)
                 frame, header = frame_of(table)
                 yield frame.assign(line=np.arange(len(frame)) + first), header
                 first += len(frame)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 from batsched_py.workload.models.lublin import (
     BATCH,
@@ -117,7 +117,7 @@ def test_the_rate_of_arrivals_is_that_of_the_gaps(jobs: JobClass) -> None:
     shape, scale = jobs.gap
     gamma = stats.gamma(shape * jobs.whole_day, scale=scale)
     logarithms = np.linspace(0, 13, 20_001)
-    mean = np.trapezoid(np.exp(logarithms) * gamma.pdf(logarithms), logarithms) / gamma.cdf(13)
+    mean = integrate.trapezoid(np.exp(logarithms) * gamma.pdf(logarithms), logarithms) / gamma.cdf(13)
     times = arrivals(jobs, JOBS, np.random.default_rng(5))
     assert times[-1] / JOBS == pytest.approx(mean, rel=0.03)
 
