@@ -176,6 +176,8 @@ class NodeProfile(Steps[Integers]):
             owned = end if own is None else bisect_left(times, own.start)
             if not all(self._licences[each].suffice(demand) for each in range(step + 1, min(owned, end))):
                 continue
+            if not self._may_stay(demand, free, range(step + 1, end), owned, own):
+                continue
             for each in range(step + 1, end):
                 later = self._free[each]
                 if each >= owned and own is not None:
@@ -187,6 +189,27 @@ class NodeProfile(Steps[Integers]):
                 share = Share(demand, placement.nodes, placement.taken, placement)
                 return Slot(start, start + duration, share)
         return None
+
+    def _may_stay(self, demand: Demand, free: Integers, steps: range, owned: int, own: Slot | None) -> bool:
+        """Whether there may be room for all tasks in some steps, too, if so much is free before them.
+
+        Only nodes that have room before are looked at, and only until they have too little: most are full.
+        """
+        useful = np.flatnonzero(demand.capacities(free))
+        left = free[useful]
+        given_back = np.zeros_like(left)
+        if own is not None:
+            _, places, rows = np.intersect1d(useful, own.amount.nodes, True, return_indices=True)
+            given_back[places] = own.amount.taken[rows]
+        for number, step in enumerate(steps, 1):
+            later = self._free[step][useful]
+            if step >= owned:
+                later += given_back
+            np.minimum(left, later, out=left)
+            is_time = number & (number - 1) == 0 or number == len(steps)
+            if is_time and int(demand.capacities(left).sum()) < demand.request.tasks:
+                return False
+        return True
 
     def take(self, slot: Slot) -> None:
         """So much of nodes is not free, nor are the licences of a job."""
@@ -205,7 +228,7 @@ class NodeProfile(Steps[Integers]):
             self._held[job.id] = slot = Slot(running.start, running.expected_end, share)
             self.take(slot)
             last = bisect_left(self._times, slot.end)
-            if any((free < 0).any() for free in self._free[self._step(slot.start) : last]):
+            if any((free[share.nodes] < 0).any() for free in self._free[self._step(slot.start) : last]):
                 self._overbooked_until = max(self._overbooked_until, slot.end)
 
     def held_by(self, ended: RunningJob) -> Slot | None:
@@ -222,8 +245,10 @@ class NodeProfile(Steps[Integers]):
         if steps:
             more = sign * share.taken
             cores = int(more[:, CORES].sum())
+            nodes, first, last = share.nodes, int(share.nodes[0]), int(share.nodes[-1])
+            where = slice(first, last + 1) if last - first == len(nodes) - 1 else nodes  # slices are faster
             for step in steps:
-                self._free[step][share.nodes] += more
+                self._free[step][where] += more
                 self._cores[step] += cores
             if share.demand.request.licences:
                 for step in steps:
