@@ -127,20 +127,6 @@ def write_likeness_page(
             _table("", heads, rows),
             layout="wide",
         ),
-        *(
-            [
-                section(
-                    "Rankings",
-                    "What six policies reach on the log and on the logs of each model, in the mean over all "
-                    "seeds, and their ranks. Kendall's tau is 1 where they rank as on the log; in brackets, "
-                    "the least of any seed.",
-                    *(_table(name, heads, rows) for name, (heads, *rows) in rankings),
-                    layout="wide",
-                )
-            ]
-            if rankings
-            else []
-        ),
         section(
             "Sizes and run times",
             "Up to 2,000 jobs of the log, and of the first log of each model (figure 1 of Minh and Wolters).",
@@ -169,5 +155,15 @@ def write_likeness_page(
             figure("Processors", "sizes"),
         ),
     ]
+    if rankings:
+        ranks = section(
+            "Rankings",
+            "What six policies reach on the log and on the logs of each model, in the mean over all "
+            "seeds, and their ranks. Kendall's tau is 1 where they rank as on the log; in brackets, "
+            "the least of any seed.",
+            *(_table(name, heads, rows) for name, (heads, *rows) in rankings),
+            layout="wide",
+        )
+        sections.insert(1, ranks)
     header = f"<h1>{html.escape(title)}</h1>"
     write_figures_page(path, title, header, "".join(sections), all_figures(logs))
