@@ -112,6 +112,12 @@ def plan_command(plan_file: Path, folder: Path | None, log_folders: Sequence[Pat
     type=SECONDS,
 )
 @option("--only RUN", "Do this run only; may be given several times.", multiple=True)
+@option(
+    "--verify N",
+    "In the end, do N finished runs again, and compare their files byte by byte: another machine, Python or "
+    "numpy must give the same.",
+    type=click.IntRange(min=1),
+)
 @option("--live", "Show on the terminal how far all is, and each run that is done here.")
 @trust_option
 @click.pass_context
@@ -127,6 +133,7 @@ def run_command(
     simulator: str,
     time_limit: float | None,
     only: Sequence[str],
+    verify: int | None,
     live: bool,
     trust: bool,
 ) -> None:
@@ -163,6 +170,8 @@ def run_command(
         say(f"batsched-py: {result.name} failed: {harmless(str(result.error))}", err=True)
     if failed:
         say(f"batsched-py: error: {len(failed)} of {len(runs)} runs failed", err=True)
+        ctx.exit(1)
+    if verify is not None and not _verify(campaign, verify):
         ctx.exit(1)
     print_tables(lazy.tables.tables_of(campaign.aggregated()))
     _say_review(campaign)
@@ -400,6 +409,21 @@ def import_command(archive: Path, folder: Path, trust: bool) -> None:
     """
     campaign = lazy.archive.import_campaign(archive, folder, trust)
     say(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
+
+
+def _verify(campaign: lazy.store.Campaign, count: int) -> bool:
+    """Do some finished runs again; whether all have the same bytes."""
+    from batsched_py.campaign.verify import sample_of, verified
+
+    differing, runs = 0, sample_of(campaign.results(), count)
+    with campaign.lock():
+        for run, files in verified(runs):
+            differing += bool(files)
+            told = f"other bytes in {', '.join(files)}" if files else "the same bytes"
+            say(f"verified {run.name}: {told}", err=True)
+    if differing:
+        say(f"batsched-py: error: {differing} of {len(runs)} runs give other bytes now", err=True)
+    return not differing
 
 
 def _say_estimate(found: lazy.estimate.Estimate) -> None:

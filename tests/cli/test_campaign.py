@@ -10,11 +10,14 @@ import shlex
 import subprocess
 from contextlib import chdir
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from click.testing import CliRunner
+from msgspec import structs
 
 from batsched_py import native
+from batsched_py.campaign.run import FileDigest, Manifest
 from batsched_py.cli.main import batsched_py
 from tests.campaigns import archive, results, write_certificate
 from tests.processes import COMMAND, PROGRESS, call, environment
@@ -221,3 +224,22 @@ def test_a_full_disk_is_told_in_lines_and_the_campaign_goes_on_later(place: Path
     assert not (tmp_path / "results" / "runs").exists()
     assert invoke(run, cwd=place)[0] == 0
     assert results(tmp_path / "results") == results(place / "out" / "plan")
+
+
+def test_finished_runs_are_done_again_and_compared(place: Path, tmp_path: Path) -> None:
+    copytree(place, tmp_path, dirs_exist_ok=True)
+    code, _, err = invoke(["campaign", "run", "plan.toml", "--verify", "2"], cwd=tmp_path)
+    assert code == 0, err
+    assert sorted(line for line in err.splitlines() if line.startswith("verified")) == [
+        "verified sample_full_easy: the same bytes",
+        "verified sample_full_fcfs: the same bytes",
+    ]
+    folder = tmp_path / "out" / "plan" / "runs" / "sample_full_easy"
+    manifest = Manifest.read(folder)
+    (folder / "metrics.json").write_text((folder / "metrics.json").read_text() + "\n")
+    results = [FileDigest.of(folder / each.path, each.path) for each in manifest.results]
+    structs.replace(manifest, results=results).write(folder)
+    code, _, err = invoke(["campaign", "run", "plan.toml", "--verify", "2"], cwd=tmp_path)
+    assert code == 1
+    assert "verified sample_full_easy: other bytes in metrics.json\n" in err
+    assert err.endswith("batsched-py: error: 1 of 2 runs give other bytes now\n")
