@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from batsched_py.tuning.tune import tune
     from batsched_py.users import Behaviour, User
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BatschedError",
