@@ -23,6 +23,7 @@ from batsched_py.campaign.prepare import prepared
 from batsched_py.campaign.review import Check, review, worst_first
 from batsched_py.campaign.review.facts import of_campaign
 from batsched_py.campaign.run import RunResult, State
+from batsched_py.campaign.verify import verify as do_again
 from batsched_py.errors import InputError, RunsFailed
 from batsched_py.output_files import write_file
 
@@ -169,6 +170,7 @@ class Plan:
         simulator: str = BUILT_IN,
         time_limit: float | None = None,
         only: Sequence[str] = (),
+        verify: int | None = None,
         yes: bool = False,
         progress: bool | None = None,
     ) -> Campaign:
@@ -176,7 +178,7 @@ class Plan:
 
         The words are the options of `batsched-py campaign run`. Without a ``directory`` the results are gone
         with the campaign that is given back. If runs fail, the others are done all the same, and then
-        :class:`~batsched_py.errors.RunsFailed` is raised.
+        :class:`~batsched_py.errors.RunsFailed` is raised; so it is if ``verify`` finds other bytes.
         """
         wanted = somebody_looks() if progress is None else progress
         folder = Path(tempfile.mkdtemp(prefix=f"{self.name}-") if directory is None else directory)
@@ -195,6 +197,8 @@ class Plan:
         if failed:
             first = f"{failed[0].name}: {failed[0].error}"
             raise RunsFailed(f"{len(failed)} of {len(runs)} runs failed, the first of them {first}")
+        if verify is not None:
+            do_again(campaign, verify)
         return campaign
 
     def __repr__(self) -> str:

@@ -171,8 +171,10 @@ def run_command(
     if failed:
         say(f"batsched-py: error: {len(failed)} of {len(runs)} runs failed", err=True)
         ctx.exit(1)
-    if verify is not None and not _verify(campaign, verify):
-        ctx.exit(1)
+    if verify is not None:
+        from batsched_py.campaign.verify import verify as do_again
+
+        do_again(campaign, verify, lambda line: say(line, err=True))
     print_tables(lazy.tables.tables_of(campaign.aggregated()))
     _say_review(campaign)
 
@@ -409,21 +411,6 @@ def import_command(archive: Path, folder: Path, trust: bool) -> None:
     """
     campaign = lazy.archive.import_campaign(archive, folder, trust)
     say(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
-
-
-def _verify(campaign: lazy.store.Campaign, count: int) -> bool:
-    """Do some finished runs again; whether all have the same bytes."""
-    from batsched_py.campaign.verify import sample_of, verified
-
-    differing, runs = 0, sample_of(campaign.results(), count)
-    with campaign.lock():
-        for run, files in verified(runs):
-            differing += bool(files)
-            told = f"other bytes in {', '.join(files)}" if files else "the same bytes"
-            say(f"verified {run.name}: {told}", err=True)
-    if differing:
-        say(f"batsched-py: error: {differing} of {len(runs)} runs give other bytes now", err=True)
-    return not differing
 
 
 def _say_estimate(found: lazy.estimate.Estimate) -> None:

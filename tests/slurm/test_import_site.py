@@ -251,5 +251,5 @@ def test_flags_of_later_versions_do_not_hide_the_others(tmp_path: Path) -> None:
     (tmp_path / "qos.txt").write_text("Name|Flags\nhigh|DenyOnLimit,Relative\n")
     scenario = read_scenario(Sources(conf=sources.conf, accounting=(tmp_path / "qos.txt",)))
     assert scenario.configuration.qos[0].flags == ("deny_on_limit",)
-    assert "the flag 'Relative' is not known" in str(scenario.findings.unmodelled[-1])
+    assert "the flag 'Relative' is not modelled" in str(scenario.findings.unmodelled[-1])
     assert scenario.findings.mistakes == []
