@@ -96,11 +96,11 @@ def backtested(tmp_path: Path, *options: str) -> tuple[int, str, str]:
     rows = [
         f"{number} {number // 6 * 3600} -1 {(1800, 300, 900, 600)[number % 4]} "
         f"1 -1 -1 1 3600 -1 1 {number % 3} 1 1 1 1 -1 -1"
-        for number in range(1, 240)
+        for number in range(1, 120)
     ]
     path = tmp_path / "log.swf"
     path.write_text("; MaxProcs: 2\n" + "\n".join(rows) + "\n")
-    return call_here(["slurm", "backtest", path, "--moments", "6", "--draws", "5", *options])
+    return call_here(["slurm", "backtest", path, "--moments", "4", "--draws", "5", *options])
 
 
 @pytest.mark.parametrize("policy", ["easy", "slurm"])
@@ -119,7 +119,7 @@ def test_a_log_is_replayed_and_asked_about(tmp_path: Path, policy: str) -> None:
 
 def test_a_page_and_a_table(tmp_path: Path) -> None:
     code, out, _ = backtested(tmp_path, "--output", str(tmp_path / "page.html"))
-    assert code == 0 and "all jobs" in out and "6 moments" in out
+    assert code == 0 and "all jobs" in out and "4 moments" in out
     assert "in the 80 % interval" in (tmp_path / "page.html").read_text()
 
 
