@@ -325,10 +325,10 @@ def backtest_command(log: Path, as_json: bool, output: Path | None, **asked: Any
 
     The log is replayed by a policy. At many moments the start of every waiting job is forecast by what was
     known then: run times are drawn from what jobs alike have used of their limits, and the jobs of the next
-    hours from those that came in the same hours of past weeks. The earlier half of the moments tells how wide
-    intervals must be, the later half is scored: how many starts are in the 80 % interval, and how far medians
-    are from starts, beside forecasts by time limits only and a plan for all jobs, such as Slurm's own
-    StartTime. Sizes and limits of jobs count, partitions and nodes do not.
+    hours from those that came in the same hours of past weeks. Forecasts of jobs that have started since tell
+    how wide intervals must be. The later half of the moments is scored: how many starts are in the 80 %
+    interval, and how far medians are from starts, beside forecasts by time limits only and a plan for all
+    jobs, such as Slurm's own StartTime. Sizes and limits of jobs count, partitions and nodes do not.
 
     \b
     Examples:
