@@ -50,7 +50,7 @@ public:
     }
 
 private:
-    static constexpr uint32_t kDropped = 7, kHalf = 64, kPage = 4096;
+    static constexpr uint32_t kDropped = 7, kHalf = 64, kPage = 256;
     using Page = std::array<uint32_t, kPage>;
     std::map<uint32_t, Page> pages_;
     uint32_t page_number_ = 0;

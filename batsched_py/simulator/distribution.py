@@ -10,7 +10,7 @@ from math import ceil
 _DROPPED = 7
 
 #: So many neighbours are counted in one array.
-_PAGE = 4096
+_PAGE = 256
 
 
 class Distribution:
