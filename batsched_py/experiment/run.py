@@ -32,8 +32,8 @@ GoThrough: TypeAlias = "Callable[[Batsim, DecisionProcess | PyBatsimProcess, int
 #: The number of new objects after which Python looks for garbage.
 _RARELY = 20_000
 
-#: After simulations of so many jobs, what they left behind is looked for.
-_MANY_JOBS = 200_000
+#: After simulations of so many jobs, what they left behind is looked for; each leaves as much as so many more.
+_MANY_JOBS, _EACH = 200_000, 1000
 
 
 def run_experiment(
@@ -103,7 +103,7 @@ class _LeftBehind:
         if self._nb_jobs > _MANY_JOBS:
             self._nb_jobs = 0
             gc.collect()
-        self._nb_jobs += nb_jobs
+        self._nb_jobs += nb_jobs + _EACH
 
 
 _left_behind = _LeftBehind()

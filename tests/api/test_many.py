@@ -85,7 +85,7 @@ def test_simulations_are_forgotten(log: bp.Log, monkeypatch: pytest.MonkeyPatch)
             made.append(ref(self))
             most = max(most, sum(each() is not None for each in made))
 
-    monkeypatch.setattr("batsched_py.experiment.run._MANY_JOBS", 3 * 300)
+    monkeypatch.setattr("batsched_py.experiment.run._MANY_JOBS", 3 * (300 + 1000))
     gc.disable()  # which otherwise comes by chance
     try:
         for _ in range(12):
