@@ -32,7 +32,7 @@ GoThrough: TypeAlias = "Callable[[Batsim, DecisionProcess | PyBatsimProcess, int
 #: The number of new objects after which Python looks for garbage.
 _RARELY = 20_000
 
-#: After simulations of so many jobs, what they left behind is looked for; each leaves as much as so many more.
+#: What simulations of so many jobs left behind is looked for. Each leaves as much as so many jobs more.
 _MANY_JOBS, _EACH = 200_000, 1000
 
 
