@@ -36,8 +36,8 @@ _log = logging.getLogger(__name__)
 #: The most digits of a number; longer ones are taken for mistakes.
 _N: Final = "[0-9]{1,15}"
 _WHOLE: Final = re.compile(_N)
-_DURATION: Final = re.compile(rf"(?:({_N})-)?(?:({_N}):)?({_N}):({_N}(?:\.{_N})?)")
-_DAYS_AND_HOURS: Final = re.compile(rf"({_N})-({_N})(?::({_N}))?")
+_DURATION: Final = re.compile(rf"(?:({_N}):)?({_N}):({_N}(?:\.{_N})?)")
+_WITH_DAYS: Final = re.compile(rf"({_N})-({_N})(?::({_N})(?::({_N}(?:\.{_N})?))?)?")
 _MEMORY: Final = re.compile(rf"({_N}(?:\.{_N})?)\s*([kmgtp]?)i?(?:[bw])?([cn]?)", re.IGNORECASE | re.ASCII)
 _KILOBYTES: Final = {"": 1 / 1024, "k": 1.0, "m": 1024.0, "g": 1024.0**2, "t": 1024.0**3, "p": 1024.0**4}
 _UNLIMITED: Final = ("", "UNLIMITED", "Partition_Limit", "INVALID", "Unknown", "None")
@@ -68,17 +68,19 @@ def whole(text: str) -> int | None:
 
 @lru_cache(maxsize=1 << 12)
 def duration(text: str) -> float:
-    """Seconds of ``[DAYS-][HOURS:]MINUTES:SECONDS`` or ``DAYS-HOURS``; -1 for none, NaN for anything else.
+    """Seconds of a text; -1 for none, NaN for anything that is no duration.
 
-    >>> duration("1-02:03:04"), duration("05:06"), duration("2-12"), duration("UNLIMITED")
-    (93784.0, 306.0, 216000.0, -1.0)
+    As Slurm has it: ``[HOURS:]MINUTES:SECONDS``, and with days ``DAYS-HOURS[:MINUTES[:SECONDS]]``.
+
+    >>> duration("05:06"), duration("2-12"), duration("1-02:00"), duration("1-02:03:04"), duration("UNLIMITED")
+    (306.0, 216000.0, 93600.0, 93784.0, -1.0)
     """
     if text in _UNLIMITED:
         return -1.0
-    if parts := _DURATION.fullmatch(text):
+    if parts := _WITH_DAYS.fullmatch(text):
         days, hours, minutes, seconds = (float(part or 0) for part in parts.groups())
-    elif parts := _DAYS_AND_HOURS.fullmatch(text):
-        (days, hours, minutes), seconds = (float(part or 0) for part in parts.groups()), 0.0
+    elif parts := _DURATION.fullmatch(text):
+        days, (hours, minutes, seconds) = 0.0, (float(part or 0) for part in parts.groups())
     else:
         return np.nan
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from batsched_py.errors import InputError
+from batsched_py.slurm.reading import time_limit
 from batsched_py.workload.sources import read_log, sacct, write_log
 from batsched_py.workload.swf.log import SwfLog
 
@@ -145,6 +146,26 @@ def test_the_hour_that_comes_twice_is_guessed(read) -> None:
     log = read(record, zone="Europe/Paris")
     assert log.guessed["time in the hour that comes twice when summer time ends"] == 3
     assert log.header["UnixStartTime"] == "1698539400"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1-02:00", 93600),
+        ("0-12:00", 43200),
+        ("1-02:03:04", 93784),
+        ("1-02", 93600),
+        ("12:30", 750),
+        ("1:02:03", 3723),
+    ],
+)
+def test_a_time_with_days_goes_on_with_hours(read, text: str, seconds: float) -> None:
+    log = read(
+        f"7|2023-05-01T08:00:00|COMPLETED|00:01:00|2|{text}\n",
+        fields="JobID|Submit|State|Elapsed|ReqCPUS|Timelimit",
+    )
+    assert log.requested_time.tolist() == [seconds]
+    assert time_limit(text) == seconds, "as in slurm.conf and after --time"
 
 
 def test_few_columns_are_enough(read) -> None:
