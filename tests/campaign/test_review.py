@@ -287,6 +287,31 @@ def test_missing_estimates_are_found(logs: Path) -> None:
     }
 
 
+def test_modelled_estimates_are_not_missing_and_raised_ones_are_told(logs: Path) -> None:
+    """Every other job requested nothing, and the others half of what they ran."""
+
+    def half(jobs: dict[str, Any]) -> None:
+        jobs["requested"] = np.where(np.arange(len(jobs["run"])) % 2, -1, jobs["run"] // 2)
+
+    def found(walltime: str) -> list[tuple[str, str]]:
+        named = "".join(f"{log} = {{file = '{log}.swf', walltime = '{walltime}'}}\n" for log in "ab")
+        checks = review(of_plan(read_plan(plan(logs, logs=named))))
+        return [(each.found, each.remedy) for each in checks if each.name == "estimates"]
+
+    write(logs / "a.swf", 1, change=half)
+    told = "so the policy is told their run time"
+    raised = (
+        f"50% of the jobs of a requested less than they ran, {told}",
+        "make other estimates (change `estimates`), or use policies that need none",
+    )
+    missing = (
+        f"50% of the jobs of a have no requested time, {told}",
+        "make estimates (walltime = 'modelled'), or use policies that need none",
+    )
+    assert found("at-least-run-time") == [missing, raised]
+    assert found("modelled") == [raised]
+
+
 def test_flurries_are_found(logs: Path) -> None:
     def flurry(jobs: dict[str, Any]) -> None:
         second = (jobs["submit"] > 7 * 86400) & (jobs["submit"] < 14 * 86400)

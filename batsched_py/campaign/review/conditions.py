@@ -153,16 +153,23 @@ def estimates(study: Study) -> Iterator[Check]:
         rule = run.experiment.scenario.workloads.walltime
         if rule not in ("requested", "estimate"):
             name = run.axes.get("log", run.name)
-            found.append((run.log.unrequested, name, "have no requested time", "fail"))
+            if rule != "modelled":
+                found.append((run.log.unrequested, name, "have no requested time", "fail"))
             found.append((run.log.raised, name, "requested less than they ran", "warn"))
-    remedy = "make estimates (change `estimates`), or use policies that need none"
     told = "so the policy is told their run time"
     many = [each for each in found if each[0] > MANY]
     for share, name, what, verdict in dict.fromkeys(many):
-        yield Check("estimates", verdict, f"{share:.0%} of the jobs of {name} {what}, {told}", remedy)
+        yield Check("estimates", verdict, f"{share:.0%} of the jobs of {name} {what}, {told}", _MADE[verdict])
     if found and not many:
         share, name, what, _ = max(found)
         yield Check("estimates", "ok", f"at most {share:.0%} of the jobs of a log ({name}) {what}, {told}")
+
+
+#: How jobs without a request get estimates, and how those do that ran for longer than they requested.
+_MADE: Final[dict[Verdict, str]] = {
+    "fail": "make estimates (walltime = 'modelled'), or use policies that need none",
+    "warn": "make other estimates (change `estimates`), or use policies that need none",
+}
 
 
 def log(study: Study) -> Iterator[Check]:
