@@ -72,8 +72,8 @@ def duration(text: str) -> float:
 
     As Slurm has it: ``[HOURS:]MINUTES:SECONDS``, and with days ``DAYS-HOURS[:MINUTES[:SECONDS]]``.
 
-    >>> duration("05:06"), duration("2-12"), duration("1-02:00"), duration("1-02:03:04"), duration("UNLIMITED")
-    (306.0, 216000.0, 93600.0, 93784.0, -1.0)
+    >>> duration("05:06"), duration("2-12"), duration("1-02:00"), duration("UNLIMITED")
+    (306.0, 216000.0, 93600.0, -1.0)
     """
     if text in _UNLIMITED:
         return -1.0
