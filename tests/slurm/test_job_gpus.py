@@ -5,12 +5,25 @@ gpus-2 is a short recording in which later jobs show how many GPUs of which node
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from batsched_py.decision.process import DecisionProcess
 from batsched_py.slurm.policy.taking import shared_out
-from tests.slurm.scenario import RECORDED, assert_same_places, read_scenario
+from batsched_py.testing.runs import rows_of
+from tests.slurm.scenario import RECORDED, Twin, assert_same_places, read_scenario
+
+CONF = """\
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+PriorityType=priority/basic
+GresTypes=gpu
+NodeName=n1 CPUs=8 CoresPerSocket=8 Gres=gpu:{first}
+NodeName=n2 CPUs=8 CoresPerSocket=8 Gres=gpu:{second}
+PartitionName=all Nodes=n[1-2] Default=YES
+"""
 
 
 def test_jobs_start_when_and_where_the_real_one_starts_them() -> None:
@@ -55,3 +68,25 @@ def test_beside_gpus_of_each_node_or_task_they_tell_how_many_there_are() -> None
     assert jobs["17"]["request"]["nodes"] == 2
     assert jobs["17"]["request"]["per_node"] == {"gpu": 2}
     assert jobs["18"]["request"]["per_task"] == {"gpu": 3}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "gpus", "host"),
+    [
+        ("-n 3 --gpus-per-task=1", (3, 4), "0-2"),
+        ("-n 3 --gpus-per-task=1", (2, 4), "8-10"),
+        ("-n 1 --gpus-per-task=1", (1, 2), "0"),
+        ("-n 2 --gpus-per-task=3", (6, 8), "0-1"),
+        ("-n 2 --gpus-per-task=3", (5, 6), "8-9"),
+    ],
+)
+def test_more_gpus_than_all_tasks_need_make_no_node_preferred(
+    tmp_path: Path, arguments: str, gpus: tuple[int, int], host: str
+) -> None:
+    """Nodes with as many as the tasks need come in their order; the first has cores 0 to 7."""
+    first, second = gpus
+    (tmp_path / "slurm.conf").write_text(CONF.format(first=first, second=second))
+    (tmp_path / "jobs.csv").write_text(f"at,run,args\n0,60,-t 5 {arguments}\n")
+    configuration, platform, workload = read_scenario(tmp_path)
+    (row,) = rows_of(DecisionProcess(Twin(configuration)), workload, platform)
+    assert row["allocated_resources"] == host

@@ -126,6 +126,31 @@ def test_classic_fair_shares_are_those_that_sshare_prints() -> None:
             assert branch.factor == pytest.approx(float(row["FairShare"]), abs=2e-5)
 
 
+def test_far_from_its_share_an_account_counts_more_than_its_users_where_depth_does_not() -> None:
+    """Two levels: physics and chemistry have half of the shares each, ada and ben half of those of physics.
+
+    By hand: physics has used 0.25 of all, which is half of its share. Ada has used 0.2, which is 0.8 of her
+    share and 0.8 / 0.5 = 1.6 times as much as others of her level. As one is below and the other above 1, her
+    1.6 counts with the exponent 1 / (1 + (5 ln 0.5)^2) = 1 / 13.011 = 0.076856, which makes it 1.036783:
+    her usage is 0.5 * 1.036783 * 0.25. Ben's 0.05 is 0.4 of his level and counts as it is.
+    """
+    settings = Priority(type="multifactor", flags=("no_fair_tree", "depth_oblivious"))
+    tree = FairShare(
+        settings,
+        [
+            Association(account="physics", shares=1),
+            Association(account="chemistry", shares=1),
+            Association(account="physics", user="ada", shares=1, usage=200.0),
+            Association(account="physics", user="ben", shares=1, usage=50.0),
+            Association(account="chemistry", user="cy", shares=1, usage=750.0),
+        ],
+    )
+    ada, ben = (tree.find("physics", name, "") for name in ("ada", "ben"))
+    assert ada is not None and ben is not None
+    assert (ada.effective, ada.factor) == pytest.approx((0.129598, 0.698150), abs=1e-6)
+    assert (ben.effective, ben.factor) == pytest.approx((0.05, 0.870551), abs=1e-6)
+
+
 def is_settled(table: list[dict[str, str]]) -> bool:
     """Whether no job has ended since factors were computed: its usage is added at once, all else later."""
     total = float(table[0]["RawUsage"])

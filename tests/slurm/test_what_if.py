@@ -113,6 +113,18 @@ def test_effects_have_intervals_over_repetitions() -> None:
     assert outcome(pairs[:1], ["x"], "rigid", [0], 4).groups["user"]["ada"].verdict == "gains"
 
 
+def test_the_utilization_is_of_the_time_from_the_first_submission_to_the_last_end() -> None:
+    """From 100 s to 180 s: 2 cores for 40 s and 1 core for 60 s are 140 of 320 core seconds, of 4 cores."""
+    jobs = pd.DataFrame(
+        {"submit": [100.0, 110.0], "start": [100.0, 120.0], "end": [140.0, 180.0], "size": [2, 1]},
+        index=["1", "2"],
+    )
+    jobs = jobs.assign(eligible=jobs["submit"], partition="p", account="", qos="", user="")
+    later = jobs.assign(start=jobs["start"] + 20, end=jobs["end"] + 20)
+    found = outcome([(jobs, later)], ["x"], "rigid", [0], 4)
+    assert found.utilization == pytest.approx((140 / 320, 140 / 400))
+
+
 def test_the_command_tells_who_gains_and_who_loses(twin: Path) -> None:
     arguments = ["slurm", "what-if", twin, "--set", "PartitionName=short PriorityJobFactor=1"]
     code, out, err = call_here([*arguments, "--users", "rigid", "--json", "-e", twin / "both"])
