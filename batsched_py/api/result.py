@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from batsched_py.engines import Simulation
+    from batsched_py.schedulers import Scheduler
 
 
 #: A mean wait of this share of the makespan, or a maximum of this one, may be due to a queue that only grows.
@@ -255,6 +256,7 @@ class Result:
         files: MemoryFiles | str,
         logs: Mapping[int, lazy.swf_log.SwfLog],
         window: Window | None = None,
+        policy: Scheduler | None = None,
     ) -> None:
         self.experiment = experiment
         """What was simulated."""
@@ -267,6 +269,8 @@ class Result:
         """Where Batsim's files are: in memory, or on the disk behind this prefix."""
         self._logs = logs
         self._window = window
+        self._policy = policy
+        """The policy, if it is an object that a program has given."""
         if window is None and overview.users and (busy := self._busy()) is not None:
             self.overview = replace(self.overview, utilization=busy[0], busy_until=busy[1])
         if overview.may_be_unstable:
@@ -415,25 +419,24 @@ class Result:
 
     def validate(self, policy: lazy.validator.Policy | None = None) -> list[lazy.validator_rules.Violation]:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
-        outside, platform = self.experiment.actors.outside, self._platform
-        machine, options = platform.as_protocol()[0], self.experiment.actors.scheduler.options
+        actors, platform = self.experiment.actors, self._platform
+        outside, options = actors.outside, actors.scheduler.options
         if policy == "conservative" and platform.has_nodes and options.get("allocator"):
             raise InputError(
                 "what conservative backfilling promises depends on which nodes are chosen, so it cannot be "
                 "checked for an allocator of your own"
             )
-        closures, cap = outside.closures, outside.power_cap
-        has_power = all(host.has_power for host in platform.hosts)
-        facts = lazy.validator.Facts(
-            machine=machine,
-            speeds=[host.speed for host in platform.hosts],
+        cap = None
+        if all(host.has_power for host in platform.hosts):
+            watts = lazy.validating.watts_of(actors.scheduler, self._policy)
+            cap = lazy.validating.power_cap(outside.power_cap, outside.outside_period, watts)
+        facts = lazy.validating.facts_of(
+            platform,
             nodes=str(options.get("nodes", "first-fit")),
+            closures=outside.closures,
+            power_cap=cap,
             absences=(),
             events=lazy.explained.outages_in(self.experiment.scenario.events),
-            closures=() if closures is None else lazy.closures.read_closures(closures, machine).all,
-            power_cap=None
-            if cap is None or not has_power
-            else lazy.curve.read_curve(cap, outside.outside_period),
         ).with_files(self._open)
         return lazy.validator.validate(self._schedule, self.overview.hosts, self.workloads, policy, facts)
 

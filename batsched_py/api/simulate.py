@@ -179,7 +179,7 @@ def simulate_experiment(
     _warn_of_estimates(overview, given.policy)
     if not logs:
         _warn_of_doubts(experiment, overview, workloads)
-    return Result(experiment, overview, workloads, kept or str(export), logs or {}, window)
+    return Result(experiment, overview, workloads, kept or str(export), logs or {}, window, given.policy)
 
 
 #: If a larger share of the jobs requested no time, a policy that goes by estimates knows too much.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -156,19 +155,14 @@ def validate_command(
             raise click.UsageError("--closures needs the platform with -p, or --hosts")
     jobs = lazy.build.read_workloads(workloads, words=lazy.build.words_of(Machine(file=platform_file)))
     schedule = lazy.schedule.read_schedule(schedule_file)
-    facts = lazy.validator.Facts(events=lazy.explained.outages_in(events) if events else None)
-    if platform_file is not None or hosts is not None:
+    away = lazy.explained.outages_in(events) if events else None
+    if platform_file is None and hosts is None:
+        facts = lazy.validator.Facts(events=away)
+    else:
         platform = lazy.build.read_machine(Machine(file=platform_file, hosts=hosts, speed=speed), jobs)
-        machine = platform.as_protocol()[0]
-        hosts = len(machine)
-        facts = replace(
-            facts,
-            machine=machine,
-            speeds=[host.speed for host in platform.hosts],
-            nodes=nodes,
-            closures=() if closures is None else lazy.closures.read_closures(closures, machine).all,
-            power_cap=None if power_cap is None else _cap(power_cap, outside_period),
-        )
+        hosts = len(platform.hosts)
+        cap = None if power_cap is None else _cap(power_cap, outside_period)
+        facts = lazy.validating.facts_of(platform, nodes=nodes, closures=closures, power_cap=cap, events=away)
     facts = facts.with_files(lazy.schedule.tables_beside(schedule_file))
     found = lazy.validator.validate(schedule, hosts, jobs, policy, facts)
     if found:
@@ -179,15 +173,15 @@ def validate_command(
     say(f"{schedule_file}: {len(schedule)} jobs, no violation")
 
 
-def _cap(text: str, period: float | None) -> lazy.curve.Curve:
+def _cap(text: str, period: float | None) -> lazy.curve.Curve | None:
     """A number of watts, or a file that tells them over time."""
     try:
         watts = float(text)
     except ValueError:
-        return lazy.curve.read_curve(text, period)
+        return lazy.validating.power_cap(text, period)
     if not watts > 0:
         raise click.UsageError(f"--power-cap must be more than 0, not {text}")
-    return lazy.curve.Curve([0.0], [watts])
+    return lazy.validating.power_cap(None, None, watts)
 
 
 #: So many users and partitions are printed, the busiest ones; the page and the JSON have all of them.

@@ -16,6 +16,9 @@ from batsched_py.analysis.plots.style import Look
 from batsched_py.api.result import Metrics
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
+from batsched_py.schedulers.capped import Capped
+from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.power import PowerAccount
 from tests.processes import call_here
 
 SAMPLE = Path(__file__).parents[2] / "workloads" / "sample.swf"
@@ -187,6 +190,45 @@ def test_python_finds_the_violations_that_the_command_finds(scheduler: str, tmp_
     assert code == bool(found)
     counts = ", ".join(f"{rule}: {count}" for rule, count in sorted(found.items()))
     assert said.splitlines()[-1] == (counts or f"{prefix}_jobs.csv: 60 jobs, no violation")
+
+
+@pytest.mark.parametrize("given", ["watts", "capped.watts", "object"])
+def test_a_cap_that_is_an_option_is_checked_too(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy that takes no notice of its own cap is found out, as by the command that is told the cap."""
+    power60 = Path(__file__).parents[1] / "data" / "golden" / "power60_sleeper"
+    workload, platform = str(power60 / "power60.json"), str(power60 / "power8.xml")
+
+    def violations() -> Counter[str]:
+        if given == "object":
+            policy = Capped(watts=1300)
+            policy.inner = Easy()  # type: ignore[misc]
+            result = bp.simulate(workload, policy, platform=platform)
+        else:
+            result = bp.simulate(workload, "cooled(capped(easy))", platform=platform, options={given: 1300})
+        return Counter(violation.rule for violation in result.validate())
+
+    assert violations() == {}
+    monkeypatch.setattr(PowerAccount, "allows", lambda *_: True)
+    assert violations() == {"power": 30}
+
+
+def test_of_a_cap_over_time_and_one_that_is_an_option_the_lower_one_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    power60 = Path(__file__).parents[1] / "data" / "golden" / "power60_sleeper"
+    workload, platform = str(power60 / "power60.json"), str(power60 / "power8.xml")
+    monkeypatch.setattr(PowerAccount, "allows", lambda *_: True)
+    found = []
+    for number, (watts, lowest) in enumerate([(1300, 1100), (1100, 1300)]):
+        cap = tmp_path / f"cap{number}.csv"
+        cap.write_text(f"time,value\n0,{lowest}\n")
+        outside = {"power_cap": str(cap), "options": {"watts": watts}, "export": tmp_path / f"out{number}"}
+        result = bp.simulate(workload, "capped(easy)", platform=platform, **outside)
+        found.append(len(result.validate()))
+    given = ["-w", workload, "-p", platform, "--power-cap", "1100"]
+    code, said, _ = call_here(["validate", str(tmp_path / "out0_jobs.csv"), *given])
+    assert (code, said.splitlines()[-1]) == (1, f"power: {found[0]}")
+    assert found[0] == found[1]
 
 
 def test_a_metric_that_is_none_is_told_with_those_that_there_are() -> None:
