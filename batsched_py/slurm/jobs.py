@@ -62,6 +62,12 @@ def divided(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, int]]
 
 
 def settle_gpus(asked: Submission) -> None:
+    """Let a submission tell all without GPUs of the whole job beside others, and without shares of a GPU."""
+    _settle_counts(asked)
+    _settle_shares(asked)
+
+
+def _settle_counts(asked: Submission) -> None:
     """Beside GPUs of each node or task, those of the whole job tell how many nodes or tasks there are."""
     total = asked.resources_per_job.get(GPU, 0)
     if not total:
@@ -74,6 +80,23 @@ def settle_gpus(asked: Submission) -> None:
     else:
         return
     asked.resources_per_job = {}
+
+
+def _settle_shares(asked: Submission) -> None:
+    """Processors and memory of each GPU become those of tasks and nodes, as if GPUs were spread evenly."""
+    cpus, memory = asked.cpus_per_gpu, asked.memory_per_gpu
+    asked.cpus_per_gpu = asked.memory_per_gpu = None
+    least, _ = asked.nodes or (1, None)
+    tasks = asked.tasks or least * (asked.tasks_per_node or 1)
+    of_node = asked.resources_per_node.get(GPU, 0)
+    gpus = max(
+        asked.resources_per_job.get(GPU, 0), of_node * least, asked.resources_per_task.get(GPU, 0) * tasks
+    )
+    asked.cpus_per_task = max(asked.cpus_per_task, -(-gpus * (cpus or 0) // tasks))
+    if memory and of_node:
+        asked.memory_per_node = of_node * memory
+    elif memory and gpus:
+        asked.memory_per_cpu = -(-gpus * memory // (tasks * asked.cpus_per_task))
 
 
 def without_shared_gpus(request: Mapping[str, Any], tasks: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -247,8 +270,6 @@ class JobMaker:
     def _memory(self, asked: Submission, partition: Partition) -> tuple[int, int]:
         """The memory of each core and of each node, in MB; a job without any gets all memory of its nodes."""
         selection = self._configuration.selection
-        if asked.memory_per_gpu:
-            self._findings.left_out(asked.where, "--mem-per-gpu is not modelled")
         if not self._gives_memory():
             if asked.memory_per_cpu or asked.memory_per_node:
                 what = "memory is not given out on this cluster, and not asked for"

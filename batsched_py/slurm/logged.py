@@ -333,7 +333,7 @@ class _LogSubmissions:
     def _lacks_memory(self, said: Submission) -> bool:
         """Whether memory is given out, and a command does not ask for any."""
         given = "memory" in self._words.resources
-        return given and said.memory_per_cpu is said.memory_per_node is said.memory_per_gpu is None
+        return given and said.memory_per_cpu is said.memory_per_node is None
 
     def _memory(self, row: int) -> int | None:
         """The memory of each processor by the columns, in MB; none if the cluster has a default for that.

@@ -36,7 +36,7 @@ _WITHOUT_EFFECT = frozenset(
     "quiet verbose wait wait-all-nodes wckey wrap cpu-freq distribution".split()
 )
 _UNMODELLED = frozenset(
-    "batch bb bbf cluster-constraint clusters container core-spec cores-per-socket cpus-per-gpu "
+    "batch bb bbf cluster-constraint clusters container core-spec cores-per-socket "
     "delay-boot extra-node-info gres-flags mcs-label mincpus network nodefile ntasks-per-gpu "
     "ntasks-per-socket overcommit power prefer reboot signal sockets-per-node test-only thread-spec "
     "tmp gpus-per-socket".split()
@@ -70,6 +70,7 @@ class Submission(Struct, kw_only=True):
     """In MB, as all memory; 0 is all the memory of a node."""
     memory_per_cpu: int | None = None
     memory_per_gpu: int | None = None
+    cpus_per_gpu: int | None = None
     resources_per_node: dict[str, int] = field(default_factory=dict)
     resources_per_job: dict[str, int] = field(default_factory=dict)
     resources_per_task: dict[str, int] = field(default_factory=dict)
@@ -114,9 +115,9 @@ _COMMANDS = ("sbatch", "srun", "salloc")
 
 
 def read_submit_line(line: str, where: str, findings: Findings) -> tuple[Submission, bool] | None:
-    """What a command asks for, and whether no script can ask for more; nothing if it is no such command.
+    """What a command asks for, and whether that is all its job asked for; nothing if it is no such command.
 
-    Slurm writes its words down without the quotes that held them together, so a text of several words ends
+    A script may ask for more, and so may an option that is not modelled. Slurm writes its words down without the quotes that held them together, so a text of several words ends
     the options that are read.
     """
     command, *words = line.split() or [""]
@@ -124,7 +125,8 @@ def read_submit_line(line: str, where: str, findings: Findings) -> tuple[Submiss
         return None
     submission = read_options(words, where, findings, up_to_script=True)
     is_wrapped = any(word == "--wrap" or word.startswith("--wrap=") for word in words)
-    return submission, is_wrapped or command != "sbatch"
+    is_all = (is_wrapped or command != "sbatch") and not findings.unmodelled
+    return submission, is_all
 
 
 def _take(submission: Submission, option: str, findings: Findings, text: str) -> None:
@@ -260,6 +262,7 @@ _READERS: dict[str, Reader] = {
     "nodes": ("nodes", _nodes),
     "ntasks": ("tasks", _positive),
     "cpus-per-task": ("cpus_per_task", _positive),
+    "cpus-per-gpu": ("cpus_per_gpu", _positive),
     "ntasks-per-node": ("tasks_per_node", _positive),
     "ntasks-per-core": ("fields.tasks_of_core", _positive),
     "threads-per-core": ("fields.cpus_of_core", _positive),

@@ -53,8 +53,8 @@ def line(number: int, command: str, *, cpus: int = 1, had: int = 1, nodes: int =
     return "|".join(map(str, cells))
 
 
-def imported(folder: Path, *lines: str, reservations: str = "") -> Scenario:
-    (folder / "slurm.conf").write_text(CONF)
+def imported(folder: Path, *lines: str, reservations: str = "", conf: str = CONF) -> Scenario:
+    (folder / "slurm.conf").write_text(conf)
     (folder / "jobs.sacct").write_text("\n".join([HEAD, *lines]) + "\n")
     (folder / "reservations.txt").write_text(reservations)
     listed = (folder / "reservations.txt",) if reservations else ()
@@ -86,6 +86,28 @@ def test_columns_count_where_a_script_asked_for_more(tmp_path: Path) -> None:
 def test_a_job_that_had_more_than_it_asked_for_had_whole_nodes(tmp_path: Path) -> None:
     some, whole = imported(tmp_path, line(1, "sbatch a.sh"), line(2, "sbatch a.sh", had=8)).jobs
     assert "exclusive" not in request(some) and request(whole)["exclusive"] is True
+
+
+def test_processors_and_memory_of_each_gpu_are_those_of_the_job(tmp_path: Path) -> None:
+    conf = CONF.replace("CR_Core", "CR_Core_Memory") + "GresTypes=gpu\n"
+    conf = conf.replace("RealMemory=8000 Feature=old", "RealMemory=80000 Gres=gpu:4 Feature=old")
+    command = "sbatch --gpus=2 --cpus-per-gpu=4 --mem-per-gpu=8G"
+    tres = "cpu=8,mem=16384M,node=1,billing=8,gres/gpu=2"
+    lines = [
+        line(number, command + end, cpus=8, had=8).replace("cpu=8,mem=8000M,node=1,billing=8", tres)
+        for number, end in enumerate((" --wrap x", " job.sh"), 1)
+    ]
+    of_wrap, of_script = imported(tmp_path, *lines, conf=conf).jobs
+    assert of_wrap.size == of_script.size == 8
+    assert request(of_wrap)["per_node"] == {"gpu": 2}
+    assert request(of_wrap)["per_core"]["memory"] == request(of_script)["per_core"]["memory"] == 2048
+
+
+def test_a_command_with_an_option_that_is_not_modelled_does_not_tell_all(tmp_path: Path) -> None:
+    """What --ntasks-per-socket and --sockets-per-node come to, only the columns tell."""
+    command = "sbatch --ntasks-per-socket=4 --sockets-per-node=2 --wrap x"
+    (job,) = imported(tmp_path, line(1, command, cpus=8, had=8)).jobs
+    assert job.size == 8
 
 
 def test_a_separator_inside_of_a_value(tmp_path: Path) -> None:
