@@ -390,3 +390,18 @@ def test_a_real_slurm_had_planned_the_same_starts(root: Path, tmp_path: Path) ->
     )  # plans begin on a grid, and a later cycle of the backfill loop starts the job
     for job in ("3", "4", "9"):
         assert -1 <= starts[job] - planned[job] <= resolution + interval, job
+
+
+def test_running_jobs_are_not_held_back_by_limits(cluster: Path) -> None:
+    """An account whose jobs run with twice what its limit allows: one that was lowered since."""
+    (cluster / "slurm.conf").write_text(
+        CONF + "AccountingStorageType=accounting_storage/slurmdbd\nAccountingStorageEnforce=limits\n"
+    )
+    (cluster / "assoc.txt").write_text("Account|User|GrpTRES|GrpJobs\nroot|||\nphysics||node=2|2\n")
+    jobs = running(1, "n[3-4]", 2, "01:00:00", "02:00:00", "07:00:00")
+    jobs += running(2, "n1", 1, "00:30:00", "01:00:00", "07:30:00") + waiting(3, 1, "00:10:00", 100)
+    (cluster / "jobs.txt").write_text(jobs)
+    found = forecast_of(cluster, "--accounts", cluster / "assoc.txt")
+    assert found["misplaced"] == 0
+    (third,) = found["jobs"]
+    assert near(third["start"]["by_limits"], 1), "both of them count, though node 2 is free"

@@ -17,7 +17,7 @@ SECOND = Reservation(name="two", start=100, end=200, nodes="second", users=("ada
 
 def job(reservation: str = "", user: str = "ada", account: str = "") -> Any:
     return SimpleNamespace(
-        fields=SimpleNamespace(reservation=reservation, account=account),
+        fields=SimpleNamespace(runs=False, reservation=reservation, account=account),
         job=SimpleNamespace(user=user),
         partition=SimpleNamespace(nodes=0b1111),
     )

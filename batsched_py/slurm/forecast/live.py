@@ -302,7 +302,7 @@ def _from_now_on(job: LiveJob, now: float, ran: float, first: int, afterwards: f
     rest = replace(job, fields=dict(job.fields), time=max(limit_of(job) - ran, 60.0))
     rest.nodes = least, most or (least if job.runs or least > 1 else None)
     if job.runs:
-        rest.fields["priority"] = first
+        rest.fields |= {"priority": first, "runs": True}
         rest.fields.pop("node_list", None)
         rest.features = "|".join(map(_feature, job.node_names))
     else:

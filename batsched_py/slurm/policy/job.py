@@ -77,6 +77,8 @@ class JobFields(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     oversubscribe: bool = False
     exclusive_user: bool = False
     """Whether only jobs of the same user may be on its nodes."""
+    runs: bool = False
+    """Whether it runs already when a simulation begins: then no limit and no reservation keeps it off."""
     name: str = ""
     id: str = ""
     """What Slurm calls it, where that was recorded."""

@@ -1,7 +1,7 @@
 """Limits of associations and QOS: jobs that would exceed one wait, and hold nobody else up.
 
 A limit that a QOS sets counts in place of the same limit of the associations; that of a partition's QOS
-counts first. Limits on usage over time (``GrpTRESMins`` and ``GrpWall``) are not modelled.
+counts first. A job that runs already when a simulation begins counts, and has no limit itself. Limits on usage over time (``GrpTRESMins`` and ``GrpWall``) are not modelled.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Limits:
         return bool(self._count_exceeded(record))
 
     def _count_exceeded(self, record: WaitingRecord) -> str:
-        for settings, key, user, account in self._holders(record):
+        for settings, key, user, account in [] if record.fields.runs else self._holders(record):
             if _is_too_long(record, settings):
                 return f"{_whose(key)}MaxWallDurationPerJobLimit"
             for whose, limit, name in (
@@ -184,7 +184,7 @@ class Limits:
         """The limit that a job which has this would exceed, beside others or alone; else nothing."""
         job_seconds = {name: amount * record.limit * 60 for name, amount in tres.items()}
         per_node = {name: amount / tres["node"] for name, amount in tres.items()}
-        for settings, key, user, account in self._holders(record):
+        for settings, key, user, account in [] if record.fields.runs else self._holders(record):
             for limit, has, whose, form in (
                 ("max_tres_per_job", tres, None, "Max{}PerJob"),
                 ("max_tres_per_node", per_node, None, "Max{}PerNode"),

@@ -200,6 +200,8 @@ class Setup:
     ) -> Never | None:
         """Why a partition could never run a job, if it could not."""
         partition, asked, refuses = record.partition.settings, record.asked, self._refuses_at_once
+        if record.fields.runs:
+            return None
         if partition.state not in ("up", "drain"):
             return Never("PartitionDown", partition.state == "inactive")
         if partition.max_time < time_limit < inf and "partition_time_limit" not in flags:

@@ -179,7 +179,7 @@ class Reservations:
 
         If it may not start then at all, the start ``moves`` to the end of the reservation, or there is none.
         """
-        if not self.all:
+        if not self.all or record.fields.runs:
             return self._machine.all, start, False
         if record.fields.reservation:
             return self._within(record, start, length)
