@@ -117,8 +117,8 @@ _COMMANDS = ("sbatch", "srun", "salloc")
 def read_submit_line(line: str, where: str, findings: Findings) -> tuple[Submission, bool] | None:
     """What a command asks for, and whether that is all its job asked for; nothing if it is no such command.
 
-    A script may ask for more, and so may an option that is not modelled. Slurm writes its words down without the quotes that held them together, so a text of several words ends
-    the options that are read.
+    A script may ask for more, and so may an option that is not modelled. Slurm writes its words down without
+    the quotes that held them together, so a text of several words ends the options that are read.
     """
     command, *words = line.split() or [""]
     if (command := command.rpartition("/")[2]) not in _COMMANDS:

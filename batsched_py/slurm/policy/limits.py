@@ -1,7 +1,8 @@
 """Limits of associations and QOS: jobs that would exceed one wait, and hold nobody else up.
 
 A limit that a QOS sets counts in place of the same limit of the associations; that of a partition's QOS
-counts first. A job that runs already when a simulation begins counts, and has no limit itself. Limits on usage over time (``GrpTRESMins`` and ``GrpWall``) are not modelled.
+counts first. A job that runs already when a simulation begins counts, and has no limit itself. Limits on
+usage over time (``GrpTRESMins`` and ``GrpWall``) are not modelled.
 """
 
 from __future__ import annotations
