@@ -45,10 +45,15 @@ class Control(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     """What :func:`~batsched_py.calibrate` says of the control's policy and the log."""
 
+    @property
+    def words(self) -> str:
+        """Under what it was simulated."""
+        return f"{self.scheduler} on {self.hosts:,} hosts"
+
     def rows(self) -> list[tuple[str, str]]:
         """What people read."""
         return [
-            ("control", f"{self.scheduler} on {self.hosts:,} hosts"),
+            ("control", self.words),
             ("  how well it fits the log", self.verdict.trust),
             ("mean lateness", _signed(self.lateness)),
             ("  of the control", _signed(self.control_lateness)),

@@ -271,6 +271,7 @@ class Result:
         self._window = window
         self._policy = policy
         """The policy, if it is an object that a program has given."""
+        self._control: lazy.control.Control | None = None
         if window is None and overview.users and (busy := self._busy()) is not None:
             self.overview = replace(self.overview, utilization=busy[0], busy_until=busy[1])
         if overview.may_be_unstable:
@@ -394,7 +395,8 @@ class Result:
         Four policies are calibrated and one more simulation is made. Lateness against the log has a part that
         is due to what is not simulated; the difference to the control has not.
         """
-        return lazy.control.control_of(self)
+        self._control = lazy.control.control_of(self)
+        return self._control
 
     @property
     def outcome(self) -> lazy.outcome.Outcome:
@@ -441,9 +443,17 @@ class Result:
         return lazy.validator.validate(self._schedule, self.overview.hosts, self.workloads, policy, facts)
 
     def review(self) -> list[lazy.review.Check]:
-        """What a reviewer would object to, as `batsched-py review` tells it, the worst first."""
+        """What a reviewer would object to, as `batsched-py review` tells it, the worst first.
+
+        It knows of a control if `control()` has made one.
+        """
         study = lazy.review_facts.of_run(
-            self.label, self.outcome, self.experiment, self.simulated_log, self.overview.hosts
+            self.label,
+            self.outcome,
+            self.experiment,
+            self.simulated_log,
+            self.overview.hosts,
+            "" if self._control is None else self._control.words,
         )
         return lazy.review.review(study)
 

@@ -104,6 +104,7 @@ def _watcher(first: str | None, pace: Pace | None, title: str) -> lazy.experimen
     "With users who replay a log, also simulate them on its own machine, under the policy whose waits are "
     "nearest to the recorded ones, and tell how much later jobs are submitted than there.",
 )
+@option("--review", "Say what a reviewer would object to, as `batsched-py review` does.")
 @option("--json", "Print the results as one JSON object.", name="as_json")
 def run_command(
     experiment: Experiment,
@@ -113,6 +114,7 @@ def run_command(
     live: Pace | None,
     status: str | None,
     control: bool,
+    review: bool,
     as_json: bool,
 ) -> None:
     """Simulate workloads on a machine under a scheduler, and write PREFIX_jobs.csv and PREFIX_schedule.csv.
@@ -149,13 +151,17 @@ def run_command(
         experiment, export=prefix, progress=True, window=measure, watched=watched, answering=answering
     )
     beside = result.control() if control else None
+    checks = result.review() if review else []
     if as_json:
         figures = msgspec.to_builtins(result.overview)
-        click.echo(msgspec.json.encode(figures | ({} if beside is None else {"control": beside})))
+        more = ({} if beside is None else {"control": beside}) | ({"review": checks} if review else {})
+        click.echo(msgspec.json.encode(figures | more))
         return
     click.echo(two_columns([*result.overview.rows(), *([] if beside is None else beside.rows())]))
     if beside is not None:
         click.echo(beside.verdict.words)
+    for check in checks:
+        say(str(check))
 
 
 @click.command("status")

@@ -497,3 +497,23 @@ def test_a_run_is_reviewed_in_python_and_by_its_file(logs: Path) -> None:
     told = CliRunner().invoke(batsched_py, ["review", str(logs / "out_jobs.csv")])
     assert told.exit_code == 1
     assert told.stdout.startswith("fail steady state: 1 of 1 runs have none")
+    assert "warn log: no log is known, and so no estimates and no users -> say what `run`" in told.stdout
+
+
+@pytest.mark.parametrize("machine", [{"hosts": 16}, {"hosts": 32, "speed": 0.8}])
+def test_users_on_another_machine_need_a_control(logs: Path, machine: dict[str, Any]) -> None:
+    """Known of a run, of its files if the log is told, and not found fault with after a control."""
+    write(logs / "a.swf", 1, load=0.3, days=3)
+    settings: dict[str, Any] = {"users": "think-time", "progress": False}
+    result = bp.simulate(logs / "a.swf", "easy", export=logs / "out", **settings, **machine)
+    assert "users react to a machine of" in fails(result.review())["control"]
+    if machine["hosts"] == 16:
+        arguments = ["review", str(logs / "out_jobs.csv"), "-w", str(logs / "a.swf")]
+        told = CliRunner().invoke(batsched_py, [*arguments, "--users", "think-time"])
+        assert told.exit_code == 1
+        assert "fail control: users react to a machine of 16 hosts" in told.stdout
+        assert "log: nothing stands out" in told.stdout
+        refused = CliRunner().invoke(batsched_py, arguments)
+        assert "its users react; say who they are" in refused.output
+    result.control()
+    assert "control" not in fails(result.review())

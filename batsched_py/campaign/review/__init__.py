@@ -89,6 +89,8 @@ class StudiedRun(Struct, frozen=True, kw_only=True):
     steadiness: Steadiness | None = None
     outcome: Callable[[], Outcome] | None = None
     """Reads what came of it."""
+    control: str = ""
+    """Under what the same users were simulated beside it, if a control was made."""
     calibrated: Callable[[], CalibrationVerdict | None] | None = None
     """Tells how near its waits are to the recorded ones, where it simulates what was recorded by EASY."""
 

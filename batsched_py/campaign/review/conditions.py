@@ -175,6 +175,9 @@ _MADE: Final[dict[Verdict, str]] = {
 def log(study: Study) -> Iterator[Check]:
     """Whether the logs are what they are taken for."""
     logs = {run.axes.get("log", run.name): run.log for run in study.runs if run.log is not None}
+    if not study.is_campaign and all(run.experiment is None for run in study.runs):
+        text = "no log is known, and so no estimates and no users"
+        yield Check("log", "warn", text, "say what `run` was given: -w LOG -s NAME --users NAME")
     for name, facts in logs.items():
         yield from _of_log(name, facts)
     yield from _lost(study.runs)
@@ -239,9 +242,13 @@ def control(study: Study) -> Iterator[Check]:
         yield from _ignored(study.runs)
         return
     changed = [run for run in reacting if _is_other_machine(run)]
-    if changed and len(changed) == len(reacting):
-        text = f"users react to a machine of {changed[0].hosts} hosts, and none to the log's own"
-        yield Check("control", "fail", text, "simulate the log's own machine with the same users, too")
+    controlled = [run for run in changed if run.control]
+    if controlled:
+        yield Check("control", "ok", f"the same users were simulated under {controlled[0].control}, too")
+    elif changed and len(changed) == len(reacting):
+        text = f"users react to a machine of {_machine(changed[0])}, and none to the log's own"
+        remedy = "simulate the log's own machine with the same users, too (`run --control`)"
+        yield Check("control", "fail", text, remedy)
     else:
         yield Check(
             "control", "ok", f"{len(reacting) - len(changed)} runs with users on the log's own machine"
@@ -266,14 +273,27 @@ def _ignored(runs: Sequence[StudiedRun]) -> Iterator[Check]:
     if other:
         size = other[0].log.machine if other[0].log else None
         text = (
-            f"{other[0].name} has {other[0].hosts} hosts and not the {size} of the log, and its users submit "
+            f"{other[0].name} has {_machine(other[0])} and not the {size} of the log, and its users submit "
             "as if nothing had changed"
         )
         yield Check("control", "warn", text, "simulate users who react, too (users = think-time)")
 
 
 def _is_other_machine(run: StudiedRun) -> bool:
-    return run.log is not None and None not in (run.log.machine, run.hosts) and run.hosts != run.log.machine
+    if run.log is None:
+        return False
+    has_other_size = None not in (run.log.machine, run.hosts) and run.hosts != run.log.machine
+    return has_other_size or _speed(run) != 1
+
+
+def _speed(run: StudiedRun) -> float:
+    """How many times as fast as the machine of the log, as far as that is known."""
+    return 1.0 if run.experiment is None else run.experiment.scenario.machine.speed or 1.0
+
+
+def _machine(run: StudiedRun) -> str:
+    """How large it is, and how fast if that is another speed."""
+    return f"{run.hosts} hosts{'' if _speed(run) == 1 else f' of speed {_speed(run):g}'}"
 
 
 def _is_scaled(run: StudiedRun) -> bool:

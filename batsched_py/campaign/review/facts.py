@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, lru_cache, partial
 from os.path import isfile
 from pathlib import Path
@@ -124,8 +125,9 @@ def of_run(
     experiment: Experiment | None = None,
     log: SwfLog | None = None,
     hosts: int | None = None,
+    control: str = "",
 ) -> Study:
-    """One run that has finished."""
+    """One run that has finished; what ``control`` says if there is one beside it."""
     from batsched_py.analysis.steadiness import steadiness
 
     whole = outcome.whole or outcome
@@ -144,21 +146,22 @@ def of_run(
         windows=window,
         steadiness=steadiness(whole),
         outcome=read,
+        control=control,
     )
     return Study(runs=[run], is_campaign=False)
 
 
-def of_file(jobs_file: Path) -> Study:
-    """The run that has left a ``PREFIX_jobs.csv``, with what a manifest beside it says."""
+def of_file(jobs_file: Path, experiment: Experiment | None = None) -> Study:
+    """The run that has left a ``PREFIX_jobs.csv``, with what it was made of: as told, or by its manifest."""
     from batsched_py.analysis.outcome import Outcome
 
     outcome = Outcome.read(jobs_file)
-    try:
-        experiment = (
-            Manifest.read(jobs_file.parent).experiment if isfile(jobs_file.with_name(MANIFEST_FILE)) else None
-        )
-    except InputError:
-        experiment = None
+    if experiment is not None:
+        if outcome.recorded is not None and experiment.actors.users is None:
+            raise InputError(f"{jobs_file}: its users react; say who they are, as in --users think-time")
+    elif isfile(jobs_file.with_name(MANIFEST_FILE)):
+        with suppress(InputError):
+            experiment = Manifest.read(jobs_file.parent).experiment
     return of_run(jobs_file.name, outcome, experiment, hosts=outcome.nb_hosts)
 
 
