@@ -280,8 +280,9 @@ def forecast_command(as_json: bool, output: Path | None, **asked: Any) -> None:
     what `squeue --json` or `scontrol show job` printed, or a table of `squeue` with its header, such as that
     of `squeue -l`. What a table does not tell is assumed, and said. A start by limits assumes that all jobs
     run as long as they may. With --log, run times are drawn from the shares of their limits that jobs of the
-    same user used (of all users, if the user has few), and a start is a median with an 80 % interval. Nobody
-    submits further jobs in a forecast.
+    same user used (of all users, if the user has few), and a start is a median with an interval that holds
+    80 % of the draws. Fewer of the starts are in it, because nobody submits further jobs in a forecast;
+    `slurm backtest` tells how many.
 
     For the job of --submit, and for a --job without --time and --nodes, there is advice, what gains most
     first: less time, fewer nodes, another partition or QOS, a later begin. OPTIONS may have --uid: whose job

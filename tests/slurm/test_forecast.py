@@ -122,6 +122,10 @@ def test_a_log_gives_likely_starts_and_intervals(cluster: Path) -> None:
     first = next(job["start"] for job in found["jobs"] if job["id"] == "3")
     assert found["repetitions"] == 6
     assert near(first["by_limits"], 1) and first["early"] < first["by_limits"]
+    page = cluster / "page.html"
+    call_here(["slurm", "forecast", cluster / "slurm.conf", cluster / "jobs.txt", "--output", page,
+               "--log", cluster / "log.sacct", "--seeds", "1"])  # fmt: skip
+    assert "80 % of the draws, and fewer of the starts" in page.read_text()
     assert first["early"] <= first["median"] <= first["late"] <= first["by_limits"] + 120
 
 

@@ -13,16 +13,17 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
+from batsched_py.slurm.forecast.forecast import Expected, Forecast, Start
 from batsched_py.slurm.shadow import asking
 from batsched_py.slurm.shadow.board import Board, serving
-from batsched_py.slurm.shadow.memory import Memory
-from batsched_py.slurm.shadow.shadow import Shadow, Watch
+from batsched_py.slurm.shadow.memory import Foreseen, Memory
+from batsched_py.slurm.shadow.shadow import Shadow, Watch, stretched
 from tests.processes import call_here
 from tests.slurm.test_forecast import CONF, QUEUE, running
 
@@ -120,6 +121,31 @@ def test_it_keeps_in_step_and_keeps_score(
         line.startswith(("scontrol show ", "scontrol -o show ", "squeue ", "sdiag", "sacct "))
         for line in asked.splitlines()
     ), "nothing else is ever run"
+
+
+def test_intervals_are_as_long_as_earlier_ones_should_have_been(tmp_path: Path) -> None:
+    """Jobs of nine hours were to start after ten minutes, and did so after fifty: intervals learn of it."""
+    job = Expected(
+        id="x", user="", account="", partition="", nodes=1, cpus=1, time_limit=60, priority=1,
+        start=Start(by_limits=600, median=600, early=500, late=700),
+    )  # fmt: skip
+    found = Forecast(now="", running=0, held=0, repetitions=5, jobs=[job])
+    with closing(Memory(tmp_path / "shadow.sqlite")) as memory:
+        for hour in range(9):
+            now = NOW + 3600 * hour
+            names = [f"{hour}_{number}" for number in range(10)]
+            foreseen = Foreseen(
+                early=now + 500, median=now + 600, late=now + 700, by_limits=None, by_plan=None
+            )
+            (shown,) = stretched(found, memory.stretch(now), now).jobs
+            assert shown.start.early is not None and shown.start.late is not None
+            intervals = dict.fromkeys(names, (now + shown.start.early, now + shown.start.late))
+            memory.foresee(now, dict.fromkeys(names, foreseen), intervals)
+            memory.note(now, dict.fromkeys(names, "RUNNING"), dict.fromkeys(names, now + 3000))
+        kept = memory.kept()
+    assert (kept.forecasts, kept.covered_as_drawn) == (90, 0)
+    assert kept.covered == pytest.approx(6 / 9), "those of three hours were there to learn from"
+    assert shown.start.late >= 3000 > 700 >= shown.start.early
 
 
 def test_silence_is_told_and_survived(toy: Toy, shadowing: Callable[..., tuple[Shadow, Board]]) -> None:

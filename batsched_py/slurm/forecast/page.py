@@ -16,7 +16,8 @@ def write_forecast_page(path: str | Path, found: Forecast) -> None:
     note = "Nobody submits further jobs in a forecast."
     if found.repetitions:
         note += (
-            f" Run times were drawn from a log {found.repetitions} times; intervals hold 80 % of the starts."
+            f" Run times were drawn from a log {found.repetitions} times. Intervals hold 80 % of the draws, "
+            "and fewer of the starts: <code>slurm backtest</code> tells how many."
         )
     if found.misplaced:
         note += f" {found.misplaced} running jobs do not fit on their nodes, as it seems."
@@ -59,7 +60,7 @@ def as_it_is_and_instead(found: Forecast) -> dict[str, Expected]:
 def forecast_heads(found: Forecast) -> list[str]:
     """The heads of the columns; the last ones are known with a log only."""
     heads = ["job", "user", "partition", "nodes", "cpus", "limit", "priority", "starts in, by limits"]
-    return heads + (["starts in, likely", "80 % of the times"] if found.repetitions else [])
+    return heads + (["starts in, likely", "80 % interval"] if found.repetitions else [])
 
 
 def forecast_cells(job: Expected, found: Forecast) -> list[str]:
@@ -91,7 +92,7 @@ def advice_title(found: Forecast) -> str:
 
 def advice_heads(found: Forecast) -> list[str]:
     """The heads of the columns; the last ones are known with a log only."""
-    drawn = ["starts in, likely", "gain", "80 % of the times", "jobs that ran longer"]
+    drawn = ["starts in, likely", "gain", "80 % of the draws", "jobs that ran longer"]
     return ["option", "starts in, by limits", "gain by limits", *(drawn if found.repetitions else [])]
 
 

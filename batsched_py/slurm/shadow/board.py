@@ -43,6 +43,7 @@ class Board:
         self.kept = Kept(
             forecasts=0,
             covered=None,
+            covered_as_drawn=None,
             median_error=None,
             median_error_by_limits=None,
             median_error_by_plan=None,
@@ -87,6 +88,7 @@ class Board:
             ("drift_jobs", "", "Jobs that squeue tells otherwise than the twin.", self.drift),
             ("forecasts_scored", "", "Forecasts of jobs that have started.", kept.forecasts),
             ("covered_ratio", "", "Starts in their 80 % intervals.", kept.covered),
+            ("covered_as_drawn_ratio", "", "The same before they are stretched.", kept.covered_as_drawn),
             *(
                 ("error_median_seconds", f'{{by="{by}"}}', "Of starts that were forecast.", error)
                 for by, error in (
@@ -130,14 +132,17 @@ class Board:
                 (
                     "in the 80 % interval",
                     pages.or_unknown(kept.covered, ".0%"),
-                    f"of {kept.forecasts:,} starts",
+                    f"{pages.or_unknown(kept.covered_as_drawn, '.0%')} as drawn; {kept.forecasts:,} starts",
                 ),
                 ("median error", _time(kept.median_error), f"by limits {_time(kept.median_error_by_limits)}"),
                 ("Slurm's StartTime", _time(kept.median_error_by_plan), "median error"),
             ]
         )
         moment = "" if found is None else f"As of {found.now} UTC. "
-        note = f"{moment}Nothing here acts on the cluster. Nobody submits further jobs in a forecast."
+        note = (
+            f"{moment}Nothing here acts on the cluster. Nobody submits further jobs in a forecast; intervals "
+            "are stretched by what earlier forecasts have missed."
+        )
         header = f'<h1>{TITLE}</h1>\n<p class="note">{note}</p>\n<div id="tiles">{shown}</div>'
         sections = ""
         if self.tried:

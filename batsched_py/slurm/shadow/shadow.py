@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
+from math import inf
 from pathlib import Path
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
 from batsched_py.slurm.conf import Cluster, read_cluster
 from batsched_py.slurm.forecast.forecast import Accuracy, Forecast, forecast
+from batsched_py.slurm.forecast.intervals import Stretch
 from batsched_py.slurm.forecast.live import LiveJob, limit_of, with_limit
 from batsched_py.slurm.prepared import changed
 from batsched_py.slurm.reading import Clock, Findings, Mistakes
@@ -79,7 +82,9 @@ class Shadow:
             jobs = [with_limit(job, cluster.configuration) for job in poll.jobs]
             accuracy = self._known_accuracy()
             found = forecast(cluster, jobs, poll.now, accuracy, self._watch.repetitions, {}, findings)
-            self._memory.foresee(poll.now, _foreseen(found, jobs, poll.now))
+            drawn, found = found, stretched(found, self._memory.stretch(poll.now), poll.now)
+            foreseen = _foreseen(drawn, jobs, poll.now)
+            self._memory.foresee(poll.now, foreseen, _intervals(_foreseen(found, jobs, poll.now)))
             self._board.tried = self._tried(cluster, jobs, poll.now, accuracy)
         self._board.kept = self._memory.kept()
         return found
@@ -137,6 +142,26 @@ def drift(poll: Poll) -> int:
     listed = poll.queue
     known = {name: poll.states[name] for job in poll.jobs for name in tasks_of(job.id) if name in poll.states}
     return sum(listed.get(name) != known.get(name) for name in listed.keys() | known.keys())
+
+
+def stretched(found: Forecast, stretch: Stretch, now: float) -> Forecast:
+    """A forecast with intervals as long as earlier ones should have been."""
+    spans = [(job.start.early, job.start.median, job.start.late) for job in found.jobs]
+    table = np.array(spans, dtype=np.float64).reshape(len(spans), 3)  # what is not known becomes nan
+    lows, highs = stretch.intervals(now, np.full(len(spans), inf), *table.T)
+    jobs = [
+        job if job.start.median is None else replace(job, start=replace(job.start, early=low, late=high))
+        for job, low, high in zip(found.jobs, lows.tolist(), highs.tolist(), strict=True)
+    ]
+    return replace(found, jobs=jobs)
+
+
+def _intervals(found: Mapping[str, Foreseen]) -> dict[str, tuple[float, float]]:
+    return {
+        name: (each.early, each.late)
+        for name, each in found.items()
+        if each.early is not None and each.late is not None
+    }
 
 
 def _foreseen(found: Forecast, jobs: Sequence[LiveJob], now: float) -> dict[str, Foreseen]:
