@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,11 +33,18 @@ if TYPE_CHECKING:
     from batsched_py.workload.swf.log import SwfLog
 
 
+_log = logging.getLogger(__name__)
+
 #: Bound of the bounded slowdown, in seconds: shorter jobs count as if they ran for this long.
 TAU: Final = 10.0
 
 #: What is in the notes of users who work in sessions, and submit when they are ready.
 _IN_SESSION: Final = r"(?:^| )session=\S"
+
+#: What is said where nothing tells how large a machine is.
+UNKNOWN_MACHINE: Final = (
+    "nothing tells how large the machine is: it is taken to have %s hosts, up to the highest that was used"
+)
 
 #: The part of the jobs that are submitted before the end of what utilization and throughput are about.
 MOST: Final = 0.9
@@ -155,7 +163,7 @@ class Outcome:
 
     schedule: pd.DataFrame
     nb_hosts: int | None = None
-    """Size of the machine; if it is not given, it has the hosts up to the highest one that was used."""
+    """Size of the machine; :attr:`machine_size` has what counts if it is not given."""
     recorded: pd.DataFrame | None = None
     """The recorded submissions, if the schedule is a replay of a log."""
     consumed_joules: float | None = None
@@ -181,15 +189,23 @@ class Outcome:
         return f"<Outcome of {len(self.schedule):,} jobs>"
 
     @classmethod
-    def read(cls, jobs_file: str | Path) -> Outcome:
-        """The outcome of a simulation, by its ``PREFIX_jobs.csv`` and the files beside it."""
-        return cls.of(
+    def read(cls, jobs_file: str | Path, hosts: int | None = None) -> Outcome:
+        """The outcome of a simulation, by its ``PREFIX_jobs.csv`` and the files beside it.
+
+        A machine of so many ``hosts`` must be the one that the files tell of, if they do.
+        """
+        summary = read_summary(jobs_file)
+        if hosts is not None and summary.nb_hosts not in (None, hosts):
+            what = f"the machine has {summary.nb_hosts:,} hosts, as the schedule file beside it says"
+            raise InputError(f"{jobs_file}: {what}, not {hosts:,}")
+        found = cls.of(
             jobs_csv.read_schedule(jobs_file),
-            read_summary(jobs_file),
+            summary,
             carried_beside(jobs_file),
             decisions_beside(jobs_file),
             _table_beside(jobs_file, "data", {"time": float, "name": str, "value": float}),
         )
+        return found if hosts is None else replace(found, nb_hosts=hosts)
 
     @classmethod
     def of(
@@ -253,7 +269,6 @@ class Outcome:
             self,
             schedule=jobs,
             recorded=recorded,
-            nb_hosts=self.machine_size,
             consumed_joules=None,
             energy_cost=None,
             carbon=None,
@@ -360,15 +375,31 @@ class Outcome:
     @cached_property
     def nb_held(self) -> NDArray[np.int64]:
         """How many hosts each executed job had at its end."""
-        return jobs_csv.host_counts(self.executed)
+        return self._hosts[0]
+
+    @cached_property
+    def _hosts(self) -> tuple[NDArray[np.int64], int]:
+        """How many hosts each executed job had at its end, and the first host above all that were used."""
+        intervals = jobs_csv.host_intervals(self.executed)
+        held = jobs_csv.counted(intervals, len(self.executed))
+        if jobs_csv.has_resizes(self.executed):
+            intervals = jobs_csv.host_intervals(jobs_csv.in_pieces(self.executed))
+        return held, 0 if intervals.empty else int(intervals["high"].max()) + 1
 
     @cached_property
     def machine_size(self) -> int:
-        """How many hosts there are."""
-        if self.nb_hosts is not None:
-            return self.nb_hosts
-        used = jobs_csv.host_intervals(jobs_csv.in_pieces(self.executed))["high"]
-        return 0 if used.empty else int(used.max()) + 1
+        """How many hosts there are; a warning if nothing tells, and an error for jobs above the last one."""
+        if self.whole is not None:
+            return self.whole.machine_size
+        used = self._hosts[1]
+        if self.nb_hosts is None and used:
+            _log.warning(UNKNOWN_MACHINE, f"{used:,}")
+        if self.nb_hosts is not None and used > self.nb_hosts:
+            raise InputError(
+                f"jobs ran on hosts up to number {used - 1:,}, counted from 0: the machine has more than "
+                f"{self.nb_hosts:,} hosts"
+            )
+        return used if self.nb_hosts is None else self.nb_hosts
 
     @cached_property
     def lateness(self) -> pd.DataFrame:
@@ -425,7 +456,7 @@ class Outcome:
             known = self.recorded
             if known is not None:
                 known = known.loc[part.loc[part["job_id"].isin(known.index), "job_id"]]
-            parts[str(label)] = replace(self, schedule=part, recorded=known)
+            parts[str(label)] = replace(self, schedule=part, recorded=known, nb_hosts=self.machine_size)
         return parts
 
 

@@ -211,9 +211,13 @@ def host_intervals(schedule: pd.DataFrame) -> pd.DataFrame:
 
 def host_counts(schedule: pd.DataFrame) -> Integers:
     """How many hosts each row has."""
-    runs = host_intervals(schedule)
-    sizes = runs["high"].to_numpy(np.int64) - runs["low"].to_numpy(np.int64) + 1
-    return np.bincount(runs["place"], sizes, minlength=len(schedule)).astype(np.int64)
+    return counted(host_intervals(schedule), len(schedule))
+
+
+def counted(intervals: pd.DataFrame, nb_rows: int) -> Integers:
+    """How many hosts each row has, by the intervals of all rows."""
+    sizes = intervals["high"].to_numpy(np.int64) - intervals["low"].to_numpy(np.int64) + 1
+    return np.bincount(intervals["place"], sizes, minlength=nb_rows).astype(np.int64)
 
 
 def _plain_intervals(texts: list[str]) -> tuple[Integers, Hosts, Hosts] | None:

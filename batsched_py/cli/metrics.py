@@ -47,8 +47,8 @@ def _explain(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
 )
 @option(
     "--hosts N",
-    "Size of the machine, for the utilization.  [default: as schedule.csv tells, else up to the highest host "
-    "that was used]",
+    "Size of the machine, for the utilization; needed where schedule.csv is not beside the jobs.  [default: "
+    "what schedule.csv says, else up to the highest host that was used, with a warning]",
     type=click.IntRange(min=1),
 )
 @option(
@@ -103,12 +103,12 @@ def metrics_command(
       batsched-py metrics out_jobs.csv --by class --metric examples/own_metric.py:P90
       batsched-py metrics out_jobs.csv --recorded KTH-SP2.swf.gz --hosts 100 --per-user --json
     """
-    known = lazy.outcome.Outcome.read(schedule_file)
+    known = lazy.outcome.Outcome.read(schedule_file, hosts)
     schedule = known.schedule
     log = lazy.swf_reader.read_swf(log_file) if log_file else None
     told, own_metrics = lazy.user_metrics, lazy.own_metrics
     recorded = told.noted_submissions(schedule) if log is None else told.recorded_submissions(log)
-    outcome = replace(known, nb_hosts=hosts or known.nb_hosts, recorded=recorded, bound=bound)
+    outcome = whole = replace(known, recorded=recorded, bound=bound)
     others = 0 if recorded is None else int((~schedule["job_id"].isin(recorded.index)).sum())
     if others:
         say(f"batsched-py: {others:,} jobs are not in {log_file}; they have no lateness", err=True)
@@ -132,7 +132,7 @@ def metrics_command(
     if as_json:
         return print_json({"metrics": figures} | {_PLURALS[each]: found for each, found in groups.items()})
     say(f"Measured: {told_window}.")
-    steady = lazy.steadiness.steadiness(known)
+    steady = lazy.steadiness.steadiness(whole)
     if steady is not None and not steady.is_steady:
         say(f"No steady state, so means tell how long the log is: {steady}.")
     lazy.console.console_for_tables().print(_table(figures, units))

@@ -30,8 +30,25 @@ def test_the_machine_is_as_large_as_its_summary_says(tmp_path: Path) -> None:
     assert run_of(tmp_path, ROWS, nb_hosts=16).hosts == 16
 
 
-def test_without_a_summary_the_machine_ends_with_the_highest_host_in_use(tmp_path: Path) -> None:
-    assert run_of(tmp_path, ROWS).hosts == 3
+def test_without_a_summary_the_machine_ends_with_the_highest_host_in_use_and_it_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = run_of(tmp_path, ROWS)
+    assert not caplog.records, "figures that have no use for it say nothing"
+    assert (run.hosts, run.hosts) == (3, 3)
+    (said,) = caplog.messages
+    assert said.startswith("run: nothing tells how large the machine is: it is taken to have 3 hosts")
+
+
+def test_a_log_without_a_header_has_the_processors_that_were_in_use_at_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    records = [(1, 0, 0, 100, 8, 1), (2, 0, 50, 10, 8, 1), (3, 200, 0, 10, 9, 1)]
+    assert recorded_run(read_swf(write_log(tmp_path / "log.swf", records))).hosts == 16
+    (said,) = caplog.messages
+    assert said.startswith(
+        "recorded: the log does not say how large its machine is: it is taken to have the 16"
+    )
 
 
 def test_a_summary_of_a_smaller_machine_is_not_believed(tmp_path: Path) -> None:

@@ -51,12 +51,44 @@ def test_what_is_not_defined_is_null_in_json() -> None:
     assert json.loads(result.output)["metrics"]["utilization"] is None
 
 
-def test_a_larger_machine_is_used_less() -> None:
+def alone(folder: Path, nb_hosts: int | None = None) -> Path:
+    """Jobs on four hosts for as long as there is anything to do, beside a summary or not."""
+    return write_jobs(folder / "alone_jobs.csv", [Row(1, 0, 0, 100, "0-2"), Row(2, 0, 0, 100, "3")], nb_hosts)
+
+
+def test_a_larger_machine_is_used_less(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    jobs = alone(tmp_path)
     used = [
-        json.loads(metrics(SCHEDULE, "--json", "--hosts", hosts).output)["metrics"]["utilization"]
-        for hosts in (16, 32)
+        json.loads(metrics(jobs, "--json", "--hosts", hosts).output)["metrics"]["utilization"]
+        for hosts in (4, 64)
     ]
-    assert used[0] == pytest.approx(2 * used[1])
+    assert used == [1, 4 / 64]
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("more", [(), ("--measure", "0:100s"), ("--by", "class")])
+def test_a_machine_that_nothing_tells_of_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, more: tuple[str, ...]
+) -> None:
+    assert json.loads(metrics(alone(tmp_path), "--json", *more).output)["metrics"]["utilization"] == 1
+    (said,) = caplog.messages
+    assert said == (
+        "nothing tells how large the machine is: it is taken to have 4 hosts, up to the highest that was used"
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "hosts", "reason"),
+    [
+        (64, 50, "the machine has 64 hosts, as the schedule file beside it says, not 50"),
+        (None, 3, "jobs ran on hosts up to number 3, counted from 0: the machine has more than 3 hosts"),
+    ],
+)
+def test_another_machine_than_that_of_the_run_is_refused(
+    tmp_path: Path, told: int | None, hosts: int, reason: str
+) -> None:
+    result = metrics(alone(tmp_path, told), "--hosts", hosts)
+    assert (result.exit_code, result.output.splitlines()[-1][-len(reason) :]) == (1, reason)
 
 
 def test_a_recorded_log_adds_lateness(log: Path) -> None:

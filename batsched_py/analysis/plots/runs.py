@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,14 +17,17 @@ from batsched_py.analysis import schedule as jobs_csv
 from batsched_py.analysis.conditions import Absence, Carried, carried_beside, failures_and_closures_beside
 from batsched_py.analysis.explain import remarks_beside
 from batsched_py.analysis.metrics import METRICS
-from batsched_py.analysis.outcome import decisions_beside, read_summary
+from batsched_py.analysis.outcome import UNKNOWN_MACHINE, decisions_beside, read_summary
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.user_metrics import job_lateness, noted_submissions, recorded_submissions
 from batsched_py.errors import InputError
 from batsched_py.ledger.nodes import NodeMachine
 from batsched_py.protocol.jobs import JobState
 from batsched_py.schedulers.decisions import Remark
+from batsched_py.workload.sources.accounting import most_in_use
 from batsched_py.workload.swf.log import SwfLog
+
+_log = logging.getLogger(__name__)
 
 #: Axes along which a run repeats the same experiment.
 REPEATED: Final = ("seed", "part")
@@ -82,7 +86,8 @@ class Run:
     label: str
     jobs: pd.DataFrame
     """The columns of ``jobs.csv``, how many hosts each job ``held``, and what else :attr:`replayed` has."""
-    hosts: int
+    machine: int | None
+    """How many hosts there are, if that is known."""
     log: SwfLog | None = None
     """The log that it replays, or is; it tells the time on the wall clock."""
     energy: pd.Series | None = None
@@ -109,6 +114,21 @@ class Run:
     def executed(self) -> pd.DataFrame:
         """The jobs that were not rejected."""
         return jobs_csv.started(self.jobs)
+
+    @cached_property
+    def hosts(self) -> int:
+        """How many hosts there are; of an unknown machine, what jobs used of it, with a warning."""
+        if self.machine is not None:
+            return self.machine
+        if self.intervals is not None:
+            used = 1 + int(self.intervals["high"].max())
+            _log.warning("%s: " + UNKNOWN_MACHINE, self.label, f"{used:,}")
+            return used
+        jobs = self.executed
+        used = most_in_use(*(jobs[each].to_numpy() for each in ("starting_time", "finish_time", "held")))
+        what = "the log does not say how large its machine is: it is taken to have the %s processors"
+        _log.warning("%s: " + what + " that were in use at once", self.label, f"{used:,}")
+        return used
 
     @property
     def replayed(self) -> pd.DataFrame:
@@ -146,8 +166,7 @@ def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
     """The run behind a ``PREFIX_jobs.csv``.
 
     Users and lateness are known from the log that was replayed, or from what feedback users noted. The
-    number of hosts is taken from the ``PREFIX_schedule.csv`` beside it; without that file, there are hosts
-    up to the highest one that was used.
+    number of hosts is taken from the ``PREFIX_schedule.csv`` beside it; without that file it is unknown.
     """
     path = Path(path)
     jobs = jobs_csv.read_schedule(path)
@@ -155,7 +174,7 @@ def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
     try:
         if recorded is not None:
             jobs = jobs.join(job_lateness(jobs, recorded), on="job_id")
-        run = run_of(jobs, label, read_summary(path).nb_hosts or 0)
+        run = run_of(jobs, label, read_summary(path).nb_hosts)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return replace(
@@ -170,7 +189,7 @@ def read_run(path: str | Path, label: str, log: SwfLog | None = None) -> Run:
     )
 
 
-def run_of(jobs: pd.DataFrame, label: str, hosts: int = 0) -> Run:
+def run_of(jobs: pd.DataFrame, label: str, hosts: int | None = None) -> Run:
     """The run with the jobs of a schedule, on so many hosts, or more if some of higher numbers were used.
 
     Jobs that have grown or shrunk held so many hosts in the mean.
@@ -192,8 +211,8 @@ def run_of(jobs: pd.DataFrame, label: str, hosts: int = 0) -> Run:
         held = jobs_csv.mean_hosts(
             jobs, np.array([len(each) for each in jobs_csv.host_sets(jobs)], dtype=np.int64)
         )
-    used = 1 + int(intervals["high"].max())
-    return Run(label, jobs.assign(held=held), max(used, hosts), intervals=intervals)
+    machine = None if hosts is None else max(hosts, 1 + int(intervals["high"].max()))
+    return Run(label, jobs.assign(held=held), machine, intervals=intervals)
 
 
 def _read_energy(jobs_file: Path) -> pd.Series | None:
@@ -247,7 +266,7 @@ def recorded_run(log: SwfLog, label: str = "recorded") -> Run:
         held=log.processors,
         final_state=np.where(log.never_started, JobState.REJECTED.value, JobState.SUCCESS.value),
     )
-    return Run(label, jobs, log.machine_size or int(log.processors.max()), whole)
+    return Run(label, jobs, log.machine_size, whole)
 
 
 def first_hosts(machine: NodeMachine) -> dict[str, int]:
