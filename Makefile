@@ -21,7 +21,7 @@ demo: .venv/core.stamp  ## simulate the sample, run a campaign, make its report
 	@mkdir -p out
 	$(BIN)/batsched-py run -w workloads/sample.swf --hosts 64 -s easy -e out/demo
 	$(BIN)/batsched-py campaign run examples/plans/sample.toml
-	$(BIN)/batsched-py campaign report out/sample -o out/sample/report.html
+	$(BIN)/batsched-py campaign report out/sample --output out/sample/report.html
 	@echo "Open out/sample/report.html in a browser: tables, figures and Gantt charts of these runs."
 
 test: .venv/dev.stamp .venv5/peers.stamp  ## run all tests but the slow ones

@@ -24,7 +24,7 @@ def main() -> None:
         began = time.perf_counter()
         _campaign("run", f"examples/plans/{plan}.toml", "-d", folder, *found)
         simulated = time.perf_counter() - began
-        _campaign("report", folder, "-o", f"{folder}/report.html")
+        _campaign("report", folder, "--output", f"{folder}/report.html")
         took = time.perf_counter() - began
         runs = len(list(Path(folder, "runs").iterdir()))
     print(f"campaign {plan}: {runs} runs in {took:.1f} s, {60 * runs / took:.0f} runs per minute", end=" ")

@@ -43,7 +43,17 @@ def write_workload(folder: Path, jobs: int, load: float) -> Path:
     """A made-up log, its times shortened so that 500,000 jobs are a year."""
     made = folder / "made.json"
     cost(
-        "generate", "cluster", "-n", str(jobs), "--seed", "2", "-p", f"load={load}", "-o", made, folder=folder
+        "generate",
+        "cluster",
+        "-n",
+        str(jobs),
+        "--seed",
+        "2",
+        "-p",
+        f"load={load}",
+        "--output",
+        made,
+        folder=folder,
     )
     content: dict[str, Any] = json.loads(made.read_text(encoding="utf-8"))
     factor = YEAR * jobs / JOBS / content["jobs"][-1]["subtime"]

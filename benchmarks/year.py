@@ -76,9 +76,9 @@ def main(jobs: int = JOBS) -> None:
             "EASY": easy,
             "EASY in fair-share order": cost(*run, "-o", "order=fair-share", "-e", "fair", folder=folder),
             "convert 2 million lines of sacct": cost("convert", "steps.sacct", "out.swf", folder=folder),
-            "plot gantt": cost("plot", "gantt", "easy_jobs.csv", "-o", "gantt.png", folder=folder),
+            "plot gantt": cost("plot", "gantt", "easy_jobs.csv", "--output", "gantt.png", folder=folder),
             "campaign report, one run": cost(
-                "campaign", "report", "campaign", "-o", "page.html", folder=folder
+                "campaign", "report", "campaign", "--output", "page.html", folder=folder
             ),
         }
     print(f"A year of {jobs:,} jobs (aims: {MOST_TIME} times EASY, {MOST_MEMORY:,} MB):")

@@ -1,6 +1,6 @@
 """A figure of your own: how long jobs of each size wait.
 
-batsched-py plot examples/own_figure.py:WaitsBySize EASY=e_jobs.csv FCFS=f_jobs.csv -o waits.svg
+batsched-py plot examples/own_figure.py:WaitsBySize EASY=e_jobs.csv FCFS=f_jobs.csv --output waits.svg
 easy.plot("examples/own_figure.py:WaitsBySize", fcfs)     # in Python
 """
 

@@ -1,6 +1,6 @@
 """A model of logs of your own: a queue of theory, with exponential times.
 
-batsched-py generate examples/own_model.py:Exponential -n 1000 --seed 1 -o mm.swf
+batsched-py generate examples/own_model.py:Exponential -n 1000 --seed 1 --output mm.swf
 """
 
 from dataclasses import dataclass

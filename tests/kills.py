@@ -29,8 +29,8 @@ COMMANDS = {
     "run": f"run -w {SAMPLE} -s easy -e out",
     "campaign": "campaign run plan.toml -d results -j 2",
     "convert": f"convert {SAMPLE} out.json",
-    "generate": "generate lublin -n 3000 --seed 1 -o out.swf",
-    "report": "campaign report results -o report.html",
+    "generate": "generate lublin -n 3000 --seed 1 --output out.swf",
+    "report": "campaign report results --output report.html",
 }
 
 PLAN = f"""

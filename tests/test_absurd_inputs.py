@@ -183,7 +183,7 @@ def test_many_clusters_have_no_more_hosts_than_one(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("load", ["inf", "nan", "1e300"])
 def test_an_absurd_load_is_refused(load: str, tmp_path: Path) -> None:
     (tmp_path / "w.swf").write_text(RECORD)
-    arguments = ("resample", str(tmp_path / "w.swf"), "--load", load, "-o", str(tmp_path / "x.swf"))
+    arguments = ("resample", str(tmp_path / "w.swf"), "--load", load, "--output", str(tmp_path / "x.swf"))
     assert "'resample': Expected `float`" in said(*arguments)
     assert not (tmp_path / "x.swf").exists()
 

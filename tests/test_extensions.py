@@ -296,7 +296,15 @@ def test_a_reader_need_not_write(tmp_path: Path) -> None:
 def test_a_figure_is_drawn_everywhere(small: Path, tmp_path: Path) -> None:
     run(tmp_path, small, "-s", "easy")
     code, _, error = call_here(
-        ["plot", FIGURE, f"EASY={tmp_path / 'out_jobs.csv'}", "--least", "2", "-o", tmp_path / "waits.svg"]
+        [
+            "plot",
+            FIGURE,
+            f"EASY={tmp_path / 'out_jobs.csv'}",
+            "--least",
+            "2",
+            "--output",
+            tmp_path / "waits.svg",
+        ]
     )
     assert (code, error) == (0, "")
     assert "EASY" in (tmp_path / "waits.svg").read_text()
@@ -315,7 +323,7 @@ def test_a_figure_of_a_plan_stands_in_the_page(small: Path, tmp_path: Path) -> N
         "[platforms]\nh = { hosts = 64 }\n[schedulers]\neasy = {}\nfcfs = {}\n",
     )
     page = tmp_path / "page.html"
-    assert call_here(["campaign", "report", done.folder, "-o", page])[0] == 0
+    assert call_here(["campaign", "report", done.folder, "--output", page])[0] == 0
     shown = page.read_text().partition("<h2>Figures of the plan</h2>")[2].partition("</section>")[0]
     assert "The mean wait of the jobs of each size, a line for each run." in shown
     assert "<svg" in shown and "x_h_easy" in shown and "x_h_fcfs" in shown
@@ -324,7 +332,7 @@ def test_a_figure_of_a_plan_stands_in_the_page(small: Path, tmp_path: Path) -> N
     for trust, number in ([], 0), (["--trust"], 1):
         folder = tmp_path / f"imported{number}"
         assert call_here(["campaign", "import", archive, folder, *trust])[0] == 0
-        assert call_here(["campaign", "report", folder, "-o", page])[0] == 0
+        assert call_here(["campaign", "report", folder, "--output", page])[0] == 0
         text = page.read_text()
         assert text.count("<h2>Figures of the plan</h2>") == number
         assert ("Figures need --trust" in text) == (not number)
@@ -345,7 +353,7 @@ def test_a_mistake_in_a_figure_is_one_line(small: Path, tmp_path: Path) -> None:
         "    def draw(self, sheet, runs, recorded):\n        runs.nonsense\n"
     )
     run(tmp_path, small, "-s", "easy")
-    words = ["plot", f"{own}:Mine", tmp_path / "out_jobs.csv", "-o", tmp_path / "x.svg"]
+    words = ["plot", f"{own}:Mine", tmp_path / "out_jobs.csv", "--output", tmp_path / "x.svg"]
     code, _, error = call_here(words)
     assert (code, error.count("\n")) == (1, 1)
     assert (

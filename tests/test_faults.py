@@ -45,9 +45,9 @@ def test_a_full_device_behind_stdout_is_told_in_one_line(arguments: str) -> None
         ("log.swf", f"convert {SAMPLE} {{file}}"),
         ("log.json", f"convert {SAMPLE} {{file}}"),
         ("log.csv", f"convert {SAMPLE} {{file}}"),
-        ("made.swf", "generate lublin -n 200 --seed 1 -o {file}"),
-        ("platform.xml", f"platform {ROOT}/platforms/cluster.toml -o {{file}}"),
-        ("page.html", f"describe {SAMPLE} -o {{file}}"),
+        ("made.swf", "generate lublin -n 200 --seed 1 --output {file}"),
+        ("platform.xml", f"platform {ROOT}/platforms/cluster.toml --output {{file}}"),
+        ("page.html", f"describe {SAMPLE} --output {{file}}"),
     ],
 )
 def test_on_a_full_disk_a_file_stays_what_it_was(
@@ -118,7 +118,7 @@ def test_a_status_that_is_a_deep_nest_is_told_in_one_line() -> None:
     assert (code, error) == (1, f"batsched-py: error: what answers at {port} is no simulation of ours\n")
 
 
-@pytest.mark.parametrize("arguments", ["plot gantt {file} -o {figure}", "diff {file} {file}"])
+@pytest.mark.parametrize("arguments", ["plot gantt {file} --output {figure}", "diff {file} {file}"])
 def test_jobs_that_ran_nowhere_are_told_in_one_line(arguments: str, tmp_path: Path) -> None:
     assert call_here(["run", "-w", str(SAMPLE), "-s", "easy", "-e", str(tmp_path / "out")])[0] == 0
     file = tmp_path / "out_jobs.csv"

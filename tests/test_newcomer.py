@@ -27,9 +27,17 @@ def study(plan: Path, logs: Path, folder: Path) -> bp.Campaign:
     """Do what the comments of the plan say."""
     results = folder / "newcomer"
     command("campaign", "run", plan, "--logs", logs, "-d", results)
-    command("campaign", "table", results, "-o", folder / "newcomer.tex", "-o", folder / "newcomer.parquet")
-    command("plot", "load", results, "-o", folder / "newcomer.pdf")
-    command("campaign", "report", results, "-o", folder / "newcomer.html")
+    command(
+        "campaign",
+        "table",
+        results,
+        "--output",
+        folder / "newcomer.tex",
+        "--output",
+        folder / "newcomer.parquet",
+    )
+    command("plot", "load", results, "--output", folder / "newcomer.pdf")
+    command("campaign", "report", results, "--output", folder / "newcomer.html")
     return bp.Campaign.open(results)
 
 

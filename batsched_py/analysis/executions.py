@@ -291,7 +291,7 @@ def write_executions_page(path: str | Path, found: Executions) -> None:
     ]
     jobs = pages.section(
         "Jobs",
-        "Those whose starts differ most. The command batsched-py diff -o TABLE.csv writes all.",
+        "Those whose starts differ most. The command batsched-py diff --output TABLE.csv writes all.",
         pages.table("", heads, rows),
         layout="wide",
     )

@@ -1,4 +1,4 @@
-"""A log beside logs of models on one page: what `batsched-py compare -o` writes."""
+"""A log beside logs of models on one page: what `batsched-py compare --output` writes."""
 
 from __future__ import annotations
 

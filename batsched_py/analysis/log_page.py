@@ -1,4 +1,4 @@
-"""A log on one page: what `batsched-py describe -o` writes."""
+"""A log on one page: what `batsched-py describe --output` writes."""
 
 from __future__ import annotations
 

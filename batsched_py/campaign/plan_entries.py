@@ -396,7 +396,9 @@ class Entries:
         choice = self._choice(path, self._plan.convert(content, PluginEntry, path))
         sessions = choice.options.get("sessions")
         if sessions and any(Path(folder, sessions).is_dir() for folder in (self._plan.file.parent, "")):
-            fault = f"{sessions} is a folder; a plan takes one file, as `sessions -o FILE.json` writes it"
+            fault = (
+                f"{sessions} is a folder; a plan takes one file, as `sessions --output FILE.json` writes it"
+            )
             self._plan.fail((*path, "options", "sessions"), fault)
         return PlannedPlugin(choice, self._leaves_seed_open(path, choice, USERS))
 

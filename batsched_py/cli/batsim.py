@@ -17,7 +17,15 @@ from msgspec.structs import replace
 
 from batsched_py import __version__
 from batsched_py.api import lazy
-from batsched_py.cli.options import FOLDER, PATH, option, struct_options, text_in, timeout_option
+from batsched_py.cli.options import (
+    FOLDER,
+    PATH,
+    option,
+    output_option,
+    struct_options,
+    text_in,
+    timeout_option,
+)
 from batsched_py.errors import InputError
 from batsched_py.experiment import Machine, Scenario
 from batsched_py.output_files import write_file, writing_text
@@ -310,7 +318,7 @@ def _as_asked(scenario: Scenario, process: lazy.decision_side.RemoteProcess, con
 
 @click.command("platform")
 @click.argument("file", metavar="FILE", type=PATH)
-@option("-o, --output PLATFORM.xml", "Write it as a platform of SimGrid, for a real Batsim.", type=PATH)
+@output_option("PLATFORM.xml", "Write it as a platform of SimGrid, for a real Batsim.", type=PATH)
 def platform_command(file: Path, output: Path | None) -> None:
     """Show the nodes of a machine: their cores, memory, GPUs, features and partitions.
 
@@ -321,7 +329,7 @@ def platform_command(file: Path, output: Path | None) -> None:
     Examples:
       batsched-py platform platforms/cluster.toml
       batsched-py platform slurm.conf
-      batsched-py platform slurm.conf -o cluster.xml
+      batsched-py platform slurm.conf --output cluster.xml
     """
     platform = lazy.build.read_machine(Machine(file=str(file)), ())
     machine = lazy.nodes.NodeMachine.of(platform.as_protocol()[0])

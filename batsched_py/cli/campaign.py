@@ -14,7 +14,7 @@ import click
 from batsched_py.api import lazy
 from batsched_py.api.terminal import duration, say, waiting
 from batsched_py.campaign.plan import BUILT_IN, EXECUTORS, MissingLog, PlanText, usual_folder
-from batsched_py.cli.options import FILE, FOLDER, PATH, SECONDS, Decorator, option, print_json
+from batsched_py.cli.options import FILE, FOLDER, PATH, SECONDS, Decorator, option, output_option, print_json
 from batsched_py.errors import InputError
 from batsched_py.output_files import write_file
 from batsched_py.protocol.shown import harmless
@@ -46,7 +46,7 @@ simulator_option = option(
 
 def files_option(help: str) -> Decorator[Any]:
     """The files that results are written to."""
-    return option("-o, --output FILE", help, name="files", type=FILE, multiple=True)
+    return output_option("FILE", help, name="files", type=FILE, multiple=True)
 
 
 @click.group("campaign")
@@ -61,7 +61,7 @@ def campaign_command() -> None:
     Examples:
       batsched-py campaign plan examples/plans/sample.toml
       batsched-py campaign run examples/plans/sample.toml
-      batsched-py campaign report out/sample -o out/sample/report.html
+      batsched-py campaign report out/sample --output out/sample/report.html
     """
 
 
@@ -242,8 +242,8 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
     \b
     Examples:
       batsched-py campaign report out/sample
-      batsched-py campaign report out/sample -o out/sample/report.html
-      batsched-py campaign report examples/plans/sample.toml -o results.tex -o results.parquet
+      batsched-py campaign report out/sample --output out/sample/report.html
+      batsched-py campaign report examples/plans/sample.toml --output results.tex --output results.parquet
     """
     from batsched_py.cli.campaign_view import print_tables
 
@@ -319,8 +319,8 @@ def table_command(
 
     \b
     Examples:
-      batsched-py campaign table out/newcomer -o table.tex -o table.parquet
-      batsched-py campaign table out/newcomer --rows log --rows scheduler --columns load -o table.tex
+      batsched-py campaign table out/newcomer --output table.tex --output table.parquet
+      batsched-py campaign table out/newcomer --rows log --rows scheduler --columns load --output table.tex
       batsched-py campaign table out/sample --rows scheduler --rows class --metric p95_waiting_time
       batsched-py campaign table out/sample --baseline users=rigid
     """
@@ -349,7 +349,7 @@ def table_command(
     name="metrics",
     multiple=True,
 )
-@option("-o, --output DIR", "Where the figures go.  [default: figures, among the results]", type=FOLDER)
+@output_option("DIR", "Where the figures go.  [default: figures, among the results]", type=FOLDER)
 def figures_command(place: Path, metrics: Sequence[str], output: Path | None) -> None:
     """Draw the means of a campaign for a paper: a PDF for each metric, and figures.tex that shows them all.
 
@@ -360,7 +360,7 @@ def figures_command(place: Path, metrics: Sequence[str], output: Path | None) ->
     \b
     Examples:
       batsched-py campaign figures out/newcomer
-      batsched-py campaign figures out/newcomer --metric mean_bounded_slowdown -o paper/figures
+      batsched-py campaign figures out/newcomer --metric mean_bounded_slowdown --output paper/figures
     """
     from batsched_py.analysis.plots.means import MeanFigures
 
@@ -406,7 +406,7 @@ def import_command(archive: Path, folder: Path, trust: bool) -> None:
     \b
     Examples:
       batsched-py campaign import artifact.zip theirs
-      batsched-py campaign report theirs -o report.html
+      batsched-py campaign report theirs --output report.html
       batsched-py campaign run theirs/plan.toml --logs ~/logs --trust
     """
     campaign = lazy.archive.import_campaign(archive, folder, trust)

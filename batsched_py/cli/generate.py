@@ -10,7 +10,7 @@ import click
 
 from batsched_py.api import lazy
 from batsched_py.api.terminal import waiting
-from batsched_py.cli.options import NAME, PATH, option, pairs_option
+from batsched_py.cli.options import NAME, PATH, option, output_option, pairs_option
 from batsched_py.errors import InputError
 
 
@@ -23,8 +23,8 @@ from batsched_py.errors import InputError
 @pairs_option("-p, --parameter", "options", "An option of the model, like types=batch.")
 @option("-n, --jobs JOBS", "How many jobs.", type=click.IntRange(min=1), required=True)
 @option("--seed S", "Another seed gives another log.", type=click.IntRange(min=0), default=0)
-@option(
-    "-o, --output OUT",
+@output_option(
+    "OUT",
     "Where the log goes: OUT.swf, OUT.swf.gz, OUT.json, OUT.csv, ...",
     type=PATH,
     required=True,
@@ -44,10 +44,10 @@ def generate_command(
 
     \b
     Examples:
-      batsched-py generate realistic --like HPC2N.swf.gz -n 200000 --seed 1 -o hpc2n-1.swf
-      batsched-py generate slots --like LOG.swf -p processors=480 -p speed=1.5 -n 50000 -o larger.swf
-      batsched-py generate slots --like LOG.swf -p limits=core:1-8,gpu:0-2 -n 50000 -o gpus.csv
-      batsched-py generate lublin -p processors=256 -n 10000 --seed 3 -o lublin.json
+      batsched-py generate realistic --like HPC2N.swf.gz -n 200000 --seed 1 --output hpc2n-1.swf
+      batsched-py generate slots --like LOG.swf -p processors=480 -p speed=1.5 -n 50000 --output larger.swf
+      batsched-py generate slots --like LOG.swf -p limits=core:1-8,gpu:0-2 -n 50000 --output gpus.csv
+      batsched-py generate lublin -p processors=256 -n 10000 --seed 3 --output lublin.json
     """
     lazy.sources.source_of(output)
     if source is not None and saved is not None:
@@ -74,7 +74,7 @@ def _load(log: lazy.swf_log.SwfLog) -> str:
 @click.argument("model")
 @option("--like LOG", "The log that the model learns from.", name="source", type=PATH, required=True)
 @pairs_option("-p, --parameter", "options", "An option of the model, like run_times=linear.")
-@option("-o, --output FILE", "Where it goes.", type=PATH, required=True)
+@output_option("FILE", "Where it goes.", type=PATH, required=True)
 def fit_command(model: str, source: Path, options: dict[str, str], output: Path) -> None:
     """Fit the MODEL of this name to a log and save what it learned as JSON, to generate from it later.
 
@@ -82,8 +82,8 @@ def fit_command(model: str, source: Path, options: dict[str, str], output: Path)
 
     \b
     Examples:
-      batsched-py fit realistic --like HPC2N.swf.gz -o hpc2n.json
-      batsched-py generate realistic --model hpc2n.json -n 1000 -o like-hpc2n.swf
+      batsched-py fit realistic --like HPC2N.swf.gz --output hpc2n.json
+      batsched-py generate realistic --model hpc2n.json -n 1000 --output like-hpc2n.swf
     """
     learner = lazy.models.MODELS.create(model, options)
     if not isinstance(learner, lazy.models.LearningModel):
@@ -111,7 +111,7 @@ def fit_command(model: str, source: Path, options: dict[str, str], output: Path)
     name="settings",
     multiple=True,
 )
-@option("-o, --output OUT.swf", "Where the new log goes.", type=NAME, required=True)
+@output_option("OUT.swf", "Where the new log goes.", type=NAME, required=True)
 def resample_command(
     log_file: str, weeks: int | None, seed: int, load: float, settings: tuple[str, ...], output: str
 ) -> None:
@@ -122,8 +122,8 @@ def resample_command(
 
     \b
     Examples:
-      batsched-py resample KTH-SP2.swf.gz --weeks 520 --seed 1 -o ten-years.swf.gz
-      batsched-py resample KTH-SP2.swf.gz --load 1.5 -u oversample=93:10 -o busy.swf
+      batsched-py resample KTH-SP2.swf.gz --weeks 520 --seed 1 --output ten-years.swf.gz
+      batsched-py resample KTH-SP2.swf.gz --load 1.5 -u oversample=93:10 --output busy.swf
     """
     options = {"weeks": str(weeks or 0), "seed": str(seed), "load": str(load)}
     for text in settings:
@@ -159,7 +159,7 @@ FIRST_SEED: Final = 200
     "Also simulate six policies on the log and on each generated one, and print how alike they rank: "
     "Kendall's tau by mean wait and by mean bounded slowdown.",
 )
-@option("-o, --output PAGE.html", "Write a page with figures.", type=PATH)
+@output_option("PAGE.html", "Write a page with figures.", type=PATH)
 def compare_command(
     source: Path, models: Sequence[str], seeds: int, rankings: bool, output: Path | None
 ) -> None:
@@ -176,7 +176,7 @@ def compare_command(
     Examples:
       batsched-py compare HPC2N.swf.gz
       batsched-py compare LLNL-Thunder.swf.gz realistic slots --seeds 10
-      batsched-py compare HPC2N.swf.gz realistic -o hpc2n.html
+      batsched-py compare HPC2N.swf.gz realistic --output hpc2n.html
       batsched-py compare KTH-SP2.swf.gz realistic minh-wolters --rankings
     """
     log = lazy.sources.read_log(source)

@@ -10,7 +10,16 @@ import click
 
 from batsched_py.api import lazy
 from batsched_py.api.terminal import duration, say, shown, waiting
-from batsched_py.cli.options import FOLDER, PATH, json_option, option, pairs_option, print_json, tell
+from batsched_py.cli.options import (
+    FOLDER,
+    PATH,
+    json_option,
+    option,
+    output_option,
+    pairs_option,
+    print_json,
+    tell,
+)
 from batsched_py.errors import InputError
 
 _CANCELLED = "job that was cancelled while it waited"
@@ -180,7 +189,7 @@ def change_command(source: Path, target: Path, words: Sequence[str], parts: str 
 @option("--from KIND", "What LOG is, if its name does not tell.", name="kind")
 @pairs_option("-i, --input-option", "options", "An option of the kind of LOG, like zone=Europe/Paris.")
 @json_option
-@option("-o, --output PAGE.html", "Write a page with figures.", type=PATH)
+@output_option("PAGE.html", "Write a page with figures.", type=PATH)
 def describe_command(
     source: Path, kind: str | None, options: dict[str, str], as_json: bool, output: Path | None
 ) -> None:
@@ -191,7 +200,7 @@ def describe_command(
     \b
     Examples:
       batsched-py describe HPC2N.swf.gz
-      batsched-py describe HPC2N.swf.gz -o hpc2n.html
+      batsched-py describe HPC2N.swf.gz --output hpc2n.html
       batsched-py describe jobs.csv -i columns=submit:SubmittedAt,run_time:Seconds
       batsched-py describe HPC2N.swf.gz --json | jq .burstiness
     """
@@ -325,8 +334,8 @@ MAX_EDGES = 200_000_000
     "path/to/file.py:ClassName; or session files, one or a folder of them, ours or Batmen's.",
     default="arrival:60",
 )
-@option(
-    "-o, --output DIR|FILE.json",
+@output_option(
+    "DIR|FILE.json",
     "Write user-N.json and user-N.graphml for every user into this directory, or all users into one file.",
     type=FOLDER,
 )
@@ -352,9 +361,9 @@ def sessions_command(
     \b
     Examples:
       batsched-py sessions KTH-SP2.swf.gz
-      batsched-py sessions KTH-SP2.swf.gz --delimit max:20 -o kth-max20
-      batsched-py sessions KTH-SP2.swf.gz --delimit max:20 -o kth-max20.json
-      batsched-py sessions KTH-SP2.swf.gz --delimit max:20 -o batmen --format batmen
+      batsched-py sessions KTH-SP2.swf.gz --delimit max:20 --output kth-max20
+      batsched-py sessions KTH-SP2.swf.gz --delimit max:20 --output kth-max20.json
+      batsched-py sessions KTH-SP2.swf.gz --delimit max:20 --output batmen --format batmen
       batsched-py sessions KTH-SP2.swf.gz --delimit arrival:0 --json
     """
     delimiter = lazy.sessions.session_rule(delimit)

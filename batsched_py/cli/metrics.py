@@ -14,7 +14,16 @@ from batsched_py.analysis.runs.aggregate import GROUPINGS, Grouping
 from batsched_py.analysis.windows import Window
 from batsched_py.api import lazy
 from batsched_py.api.terminal import duration, energy, say, waiting
-from batsched_py.cli.options import NAME, PATH, measure_option, option, print_json, read_runs, struct_options
+from batsched_py.cli.options import (
+    NAME,
+    PATH,
+    measure_option,
+    option,
+    output_option,
+    print_json,
+    read_runs,
+    struct_options,
+)
 from batsched_py.experiment import Machine, Workloads
 from batsched_py.protocol.jobs import Host
 from batsched_py.protocol.shown import harmless
@@ -198,8 +207,8 @@ def _number(value: float | None) -> str:
     type=click.IntRange(min=0),
     default=10,
 )
-@option(
-    "-o, --output FILE",
+@output_option(
+    "FILE",
     "Write a page with both Gantt charts (FILE.html), or a table of all jobs (FILE.csv, FILE.parquet); "
     "may be given several times.",
     name="outputs",
@@ -215,8 +224,8 @@ def diff_command(first: str, second: str, count: int, outputs: tuple[Path, ...])
 
     \b
     Examples:
-      batsched-py diff easy_jobs.csv conservative_jobs.csv -o both.html
-      batsched-py diff real=KTH-SP2.swf.gz simulated=out_jobs.csv -o differences.csv
+      batsched-py diff easy_jobs.csv conservative_jobs.csv --output both.html
+      batsched-py diff real=KTH-SP2.swf.gz simulated=out_jobs.csv --output differences.csv
     """
     with waiting("Comparing") as moved:
         moved(0, 2 + len(outputs))

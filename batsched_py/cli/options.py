@@ -7,7 +7,7 @@ command is handed the struct itself.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
@@ -37,7 +37,9 @@ def parse_pairs(ctx: click.Context, option: click.Parameter, texts: Sequence[str
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE")
+            writes = any("--output" in each.opts for each in ctx.command.params)
+            hint = f"; what is written goes by --output {text}" if writes and "-o" in option.opts else ""
+            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE{hint}")
         if key in pairs:
             raise click.BadParameter(f"{key!r} is given twice")
         pairs[key] = value
@@ -58,7 +60,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 def option(usage: str, help: str, name: str = "", **given: Any) -> Decorator[Any]:
-    """An option of a command, such as ``-o, --output FILE``, and what it means.
+    """An option of a command, such as ``-w, --workload FILE``, and what it means.
 
     One without a value is a flag, and one with a default shows it. ``name`` is that of the parameter, if the
     first long flag is not. What else is given is for click.
@@ -70,6 +72,40 @@ def option(usage: str, help: str, name: str = "", **given: Any) -> Decorator[Any
     if given["metavar"] is None and "type" not in given:
         given["is_flag"] = True
     return click.option(*told.flags, name or told.word, help=help, **given)
+
+
+class OutputOption(click.Option):
+    """The option ``--output``, which says where something is written.
+
+    ``-o`` is an option of the scheduler, everywhere. Until 0.2.0 it was this one in commands without a
+    scheduler; they still take it, and say so in one line.
+    """
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Read ``--output``, and ``-o``."""
+        super().add_to_parser(parser, ctx)
+        action = "append" if self.multiple else "store"
+        parser.add_option(obj=self, opts=["-o"], dest="-o", action=action, nargs=1)
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        """Take what ``-o`` was given for what ``--output`` is given."""
+        assert self.name is not None
+        if (given := opts.get("-o")) is not None:
+            opts = {**opts, self.name: [*opts.get(self.name, ()), *given] if self.multiple else given}
+            if not ctx.resilient_parsing:
+                click.echo(
+                    "batsched-py: warning: -o FILE is --output FILE now, for -o is an option of schedulers; "
+                    "a later version no longer takes it",
+                    err=True,
+                )
+        return super().handle_parse_result(ctx, opts, args)
+
+
+def output_option(metavar: str, help: str, name: str = "output", **given: Any) -> Decorator[Any]:
+    """Where a command writes what ``help`` says; ``name`` is that of the parameter."""
+    return option(f"--output {metavar}", help, name, cls=OutputOption, **given)
 
 
 measure_option = option(

@@ -16,7 +16,7 @@ import click
 from batsched_py.api import lazy
 from batsched_py.api.terminal import waiting
 from batsched_py.cli.main import Suggesting
-from batsched_py.cli.options import NAME, PATH, field_options, read_runs
+from batsched_py.cli.options import NAME, PATH, OutputOption, field_options, read_runs
 from batsched_py.errors import InputError
 from batsched_py.experiment import Machine
 
@@ -73,12 +73,12 @@ def plot_command() -> None:
 
     \b
     Examples:
-      batsched-py plot gantt out_jobs.csv -o gantt.png
-      batsched-py plot cumulative EASY=e_jobs.csv FCFS=f_jobs.csv --recorded LOG.swf -o cumulative.pdf
-      batsched-py plot graphs LOG.swf --delimit arrival:0 --delimit arrival:60 -o graphs.svg
-      batsched-py plot cycles LOG.swf GENERATED.swf -o cycles.svg
-      batsched-py plot ecdf e_jobs.csv f_jobs.csv --of slowdown --width column --font serif -o ecdf.pdf
-      batsched-py plot examples/own_figure.py:WaitsBySize out_jobs.csv -o waits.svg
+      batsched-py plot gantt out_jobs.csv --output gantt.png
+      batsched-py plot cumulative EASY=e_jobs.csv FCFS=f_jobs.csv --recorded LOG.swf --output cumulative.pdf
+      batsched-py plot graphs LOG.swf --delimit arrival:0 --delimit arrival:60 --output graphs.svg
+      batsched-py plot cycles LOG.swf GENERATED.swf --output cycles.svg
+      batsched-py plot ecdf e_jobs.csv f_jobs.csv --of slowdown --width column --font serif --output ecdf.pdf
+      batsched-py plot examples/own_figure.py:WaitsBySize out_jobs.csv --output waits.svg
     """
 
 
@@ -103,7 +103,7 @@ def _command(kind: type[lazy.plot_figures.Kind]) -> click.Command:
             help = f"The log that was replayed (.swf, .swf.gz). {kind.use_of_log}"
             own.append(click.Option(["--recorded", "log_file"], metavar="LOG.swf", type=PATH, help=help))
     help = "Where the figure goes: FILE.png, FILE.svg or FILE.pdf."
-    output = click.Option(["-o", "--output"], metavar="FILE", type=PATH, required=True, help=help)
+    output = OutputOption(["--output"], metavar="FILE", type=PATH, required=True, help=help)
     params = [*arguments, *own, *looks, output]
     return click.Command(lazy.plot_figures.name_of(kind), callback=callback, params=params, help=about)
 

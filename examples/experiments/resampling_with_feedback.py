@@ -1,6 +1,6 @@
 """The findings of "Resampling with Feedback", looked for on a log by one command.
 
-    python -m examples.experiments.resampling_with_feedback LOG.swf.gz --seeds 30 -o all.jsonl --plot all.svg
+    python -m examples.experiments.resampling_with_feedback LOG.swf.gz --seeds 30 --output all.jsonl
 
 D. Feitelson, "Resampling with Feedback: A New Paradigm of Using Workload Data for Performance Evaluation",
 JSSPP 2021, shows what can be seen when populations are made of the users of a log and these react. For each
@@ -116,7 +116,7 @@ CROSSINGS = {("feedback", "easy"): "fcfs", ("feedback", "fcfs"): "easy"}
     help="Where classes of run times are cut, in minutes: some of 1, 10, 60, 240, 720.",
 )
 @click.option("--most", "most", default=4.0, show_default=True, help="No load beyond this one.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), default="figures.jsonl", show_default=True)
+@click.option("--output", type=click.Path(path_type=Path), default="figures.jsonl", show_default=True)
 @click.option("--plot", type=click.Path(), help="Draw what is to be seen into this file, .svg or .png.")
 @click.option("--page", type=click.Path(exists=True, path_type=Path), help="Put the tables into this page.")
 def main(

@@ -1,4 +1,4 @@
-"""The page that ``batsched-py compare -o`` writes: a log beside logs of models."""
+"""The page that ``batsched-py compare --output`` writes: a log beside logs of models."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def page(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page about the sample and two models, as the command writes it."""
     path = tmp_path_factory.mktemp("page") / "page.html"
     sample = root / "workloads" / "sample.swf"
-    words = ["compare", str(sample), "slots", "naive", "--seeds", "1", "-o", str(path)]
+    words = ["compare", str(sample), "slots", "naive", "--seeds", "1", "--output", str(path)]
     result = CliRunner().invoke(batsched_py, words)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1] == str(path)

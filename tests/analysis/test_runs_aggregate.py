@@ -188,7 +188,7 @@ def test_a_mistake_is_one_line(words: dict[str, object], message: str, campaign:
 
 def test_the_command_writes_every_format(campaign: bp.Campaign, tmp_path: Path) -> None:
     names = ["table.md", "table.tex", "table.csv", "table.parquet"]
-    outputs = [argument for name in names for argument in ("-o", str(tmp_path / name))]
+    outputs = [argument for name in names for argument in ("--output", str(tmp_path / name))]
     done = CliRunner().invoke(batsched_py, ["campaign", "table", str(campaign.folder), *outputs])
     assert done.exit_code == 0, done.output
     frame = campaign.aggregate()

@@ -142,7 +142,7 @@ def test_a_figure_is_the_one_of_the_command(feedback: bp.Result, tmp_path: Path)
     feedback.plot.gantt(colour="user").save(tmp_path / "ours.svg")
     jobs = f"{feedback.label}={tmp_path}/think-time_jobs.csv"
     target = str(tmp_path / "theirs.svg")
-    drawn = CliRunner().invoke(batsched_py, ["plot", "gantt", jobs, "--colour", "user", "-o", target])
+    drawn = CliRunner().invoke(batsched_py, ["plot", "gantt", jobs, "--colour", "user", "--output", target])
     assert drawn.exit_code == 0, drawn.stderr
     assert (tmp_path / "ours.svg").read_bytes() == (tmp_path / "theirs.svg").read_bytes()
 

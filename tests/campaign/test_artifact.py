@@ -121,7 +121,7 @@ def test_an_export_runs_on_another_machine(
     shutil.rmtree(tmp_path / "theirs" / "runs" / "half_m128_twin_mine")
     assert "4 runs in theirs, 1 to do" in invoke(*trusting).stdout
     assert invoke("campaign", "table", "theirs/plan.toml").exit_code == 0
-    assert invoke("campaign", "report", "theirs", "-o", "page.html", "--trust").exit_code == 0
+    assert invoke("campaign", "report", "theirs", "--output", "page.html", "--trust").exit_code == 0
     assert "4 of 4 runs are finished." in (tmp_path / "page.html").read_text()
 
 

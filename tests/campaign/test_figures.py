@@ -43,7 +43,9 @@ def campaign(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_there_is_a_figure_for_each_metric_and_the_same_bytes_again(campaign: Path, tmp_path: Path) -> None:
     written = []
     for folder in (tmp_path / "one", tmp_path / "two"):
-        result = CliRunner().invoke(batsched_py, ["campaign", "figures", str(campaign), "-o", str(folder)])
+        result = CliRunner().invoke(
+            batsched_py, ["campaign", "figures", str(campaign), "--output", str(folder)]
+        )
         assert result.exit_code == 0, result.output
         written.append({file.name: file.read_bytes() for file in folder.iterdir()})
     assert written[0] == written[1]
@@ -82,7 +84,7 @@ def test_a_scheduler_has_the_same_colour_in_all_figures(campaign: Path) -> None:
 def test_a_page_opens_with_what_it_found(campaign: Path, tmp_path: Path) -> None:
     """In the words of its table: what differs, by how much, and what does not."""
     page = tmp_path / "page.html"
-    result = CliRunner().invoke(batsched_py, ["campaign", "report", str(campaign), "-o", str(page)])
+    result = CliRunner().invoke(batsched_py, ["campaign", "report", str(campaign), "--output", str(page)])
     assert result.exit_code == 0, result.output
     text = page.read_text()
     assert text.index("What it found") < text.index("<h2>Results")

@@ -118,11 +118,11 @@ def test_code_that_a_manifest_names_is_executed_by_nobody_until_it_is_trusted(
     assert invoke("campaign", "import", forged, folder).exit_code == 0
     assert invoke("campaign", "show", folder, RUN).exit_code == 0
     assert invoke("campaign", "report", folder).exit_code == 0
-    assert invoke("campaign", "report", folder, "-o", page).exit_code == 0
+    assert invoke("campaign", "report", folder, "--output", page).exit_code == 0
     assert invoke("campaign", "export", folder, tmp_path / "once-more.zip").exit_code == 0
     assert not (tmp_path / "executed").exists()
     assert f"Session graphs of {tmp_path / 'evil.py'} need --trust" in page.read_text()
-    assert invoke("campaign", "report", folder, "-o", page, "--trust").exit_code == 0
+    assert invoke("campaign", "report", folder, "--output", page, "--trust").exit_code == 0
     assert (tmp_path / "executed").exists()
     assert "need --trust" not in page.read_text()
 
@@ -159,8 +159,8 @@ def test_an_imported_campaign_is_reported_without_reading_outside_of_it(
     archive: Path, tmp_path: Path
 ) -> None:
     import_campaign(archive, tmp_path / "again")
-    invoke("campaign", "report", tmp_path / "again", "-o", tmp_path / "cautious.html")
-    invoke("campaign", "report", tmp_path / "again", "-o", tmp_path / "trusting.html", "--trust")
+    invoke("campaign", "report", tmp_path / "again", "--output", tmp_path / "cautious.html")
+    invoke("campaign", "report", tmp_path / "again", "--output", tmp_path / "trusting.html", "--trust")
     lacking = "Not drawn, for want of the log small"
     assert lacking in (tmp_path / "cautious.html").read_text()
     assert lacking not in (tmp_path / "trusting.html").read_text()
@@ -370,7 +370,7 @@ def test_an_axis_that_no_plan_has_is_refused_by_name(campaign: Campaign, axis: s
     for command in (
         ("table",),
         ("report",),
-        ("report", "-o", campaign.folder / "x.csv"),
+        ("report", "--output", campaign.folder / "x.csv"),
         ("export", "x.zip"),
     ):
         result = invoke("campaign", command[0], campaign.folder, *command[1:])
@@ -400,7 +400,7 @@ def test_a_metric_that_is_called_like_an_axis_is_refused_by_name(campaign: Campa
         result["sha256"] = hashlib.sha256((run / result["path"]).read_bytes()).hexdigest()
     (run / "manifest.json").write_text(json.dumps(manifest))
     (run / "manifest.sha256").write_bytes(seal_of((run / "manifest.json").read_bytes()))
-    for command in (("table",), ("report", "-o", campaign.folder / "x.csv"), ("export", "x.zip")):
+    for command in (("table",), ("report", "--output", campaign.folder / "x.csv"), ("export", "x.zip")):
         result = invoke("campaign", command[0], campaign.folder, *command[1:])
         assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
         assert "metrics.json: no metric can be called" in result.stderr
@@ -427,7 +427,7 @@ def test_a_damaged_file_in_the_folder_of_a_campaign_is_one_line_at_most(
     page = campaign.folder / "page.html"
     for arguments in (
         ("report",),
-        ("report", "-o", page),
+        ("report", "--output", page),
         ("show", RUN),
         ("export", campaign.folder / "x.zip"),
     ):

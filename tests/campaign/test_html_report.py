@@ -77,7 +77,9 @@ def campaign(log: list[str], tmp_path_factory: pytest.TempPathFactory) -> Campai
 def page(campaign: Campaign) -> Path:
     """The report, written by the command."""
     file = campaign.folder / "report.html"
-    result = CliRunner().invoke(batsched_py, ["campaign", "report", str(campaign.folder), "-o", str(file)])
+    result = CliRunner().invoke(
+        batsched_py, ["campaign", "report", str(campaign.folder), "--output", str(file)]
+    )
     assert result.exit_code == 0, result.output
     return file
 

@@ -139,7 +139,7 @@ def test_jobs_that_are_in_no_whole_part_are_counted(tmp_path: Path) -> None:
         ["plan", plan],
         ["run", plan, "-d", out, "-j", "1"],
         ["table", out],
-        ["report", out, "-o", str(page)],
+        ["report", out, "--output", str(page)],
     ):
         result = CliRunner().invoke(batsched_py, ["campaign", *command])
         assert result.exit_code == 0, result.output

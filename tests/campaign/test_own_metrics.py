@@ -72,7 +72,7 @@ def test_they_are_measured_beside_ours_and_have_columns(own: Path) -> None:
     shown = invoke("campaign", "table", campaign.folder)
     assert "| p90 waiting time (h) | mean waiting time (h) | long waits |" in shown.output
     page = own / "report.html"
-    assert invoke("campaign", "report", campaign.folder, "-o", page).exit_code == 0
+    assert invoke("campaign", "report", campaign.folder, "--output", page).exit_code == 0
     assert "The wait that 90 % of the jobs do not exceed." in page.read_text()
 
 
@@ -169,7 +169,7 @@ def test_those_of_others_are_shown_but_not_executed(own: Path) -> None:
     (own / "executed").unlink()
     (again / "own.py").write_text((own / "own.py").read_text())
     assert "p90 waiting time (h)" in invoke("campaign", "table", again).output
-    assert invoke("campaign", "report", again, "-o", own / "report.html").exit_code == 0
+    assert invoke("campaign", "report", again, "--output", own / "report.html").exit_code == 0
     refused = invoke("campaign", "table", again, "--by", "class", "--by", "scheduler", "--by", "platform")
     assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
     for command in ("plan", "run", "status"):

@@ -481,7 +481,7 @@ def test_the_command_tells_each_check_and_fails(logs: Path) -> None:
     ran = CliRunner().invoke(batsched_py, ["campaign", "run", str(file), "-d", str(logs / "out"), "-j", "1"])
     assert "batsched-py: review: fail generality" in ran.stderr
     page = logs / "report.html"
-    made = CliRunner().invoke(batsched_py, ["campaign", "report", str(logs / "out"), "-o", str(page)])
+    made = CliRunner().invoke(batsched_py, ["campaign", "report", str(logs / "out"), "--output", str(page)])
     assert made.exit_code == 0, made.output
     assert "<li>fail generality: one log is no generalisation" in page.read_text()
     wrong = CliRunner().invoke(batsched_py, ["review", str(logs / "a.swf")])

@@ -158,7 +158,7 @@ def test_a_fitted_model_executes_no_code_that_it_names(
     (tmp_path / "fitted.json").write_text(FITTED)
     with pytest.raises(NotTrusted, match=r"inputs/evil\.py is not executed: fitted\.json is a fitted model"):
         load_model("fitted.json")
-    result = invoke("generate", "naive", "--model", "fitted.json", "--jobs", "9", "-o", "x.swf")
+    result = invoke("generate", "naive", "--model", "fitted.json", "--jobs", "9", "--output", "x.swf")
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert not (tmp_path / "inputs" / "executed").exists()
 

@@ -128,7 +128,7 @@ def test_report_writes_every_kind_of_table(place: Path) -> None:
 
 
 def test_a_report_of_another_kind(place: Path) -> None:
-    code, _, err = invoke(["campaign", "report", "out/plan", "-o", "report.doc"], cwd=place)
+    code, _, err = invoke(["campaign", "report", "out/plan", "--output", "report.doc"], cwd=place)
     assert code == 1
     assert err.startswith("batsched-py: error: report.doc: a report is written as ")
 

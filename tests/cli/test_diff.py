@@ -23,7 +23,17 @@ def runs(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_two_runs_are_compared_job_by_job(runs: Path, tmp_path: Path) -> None:
     page, table = tmp_path / "both.html", tmp_path / "jobs.csv"
     code, out, _ = call_here(
-        ["diff", runs / "fcfs_jobs.csv", runs / "easy_jobs.csv", "-n", "3", "-o", page, "-o", table]
+        [
+            "diff",
+            runs / "fcfs_jobs.csv",
+            runs / "easy_jobs.csv",
+            "-n",
+            "3",
+            "--output",
+            page,
+            "--output",
+            table,
+        ]
     )
     assert code == 0
     lines = out.splitlines()
@@ -50,7 +60,10 @@ def test_a_run_is_compared_with_what_was_recorded(runs: Path) -> None:
     [
         (["{runs}/easy_jobs.csv", "{runs}/nowhere_jobs.csv"], "cannot be read: No such file or directory"),
         (["{runs}/easy_jobs.csv", "{runs}/easy_jobs.csv"], "the label 'easy' is taken"),
-        (["{runs}/easy_jobs.csv", "{runs}/fcfs_jobs.csv", "-o", "x.png"], "ends in .html, .csv or .parquet"),
+        (
+            ["{runs}/easy_jobs.csv", "{runs}/fcfs_jobs.csv", "--output", "x.png"],
+            "ends in .html, .csv or .parquet",
+        ),
     ],
 )
 def test_mistakes_are_one_line(arguments: list[str], message: str, runs: Path) -> None:
@@ -60,7 +73,7 @@ def test_mistakes_are_one_line(arguments: list[str], message: str, runs: Path) -
 
 def test_jobs_of_other_sizes_are_told(runs: Path, tmp_path: Path) -> None:
     """Names of jobs are numbers, so executions of two workloads have jobs with the same names."""
-    assert call_here(["generate", "lublin", "-n", "50", "-o", tmp_path / "other.swf"])[0] == 0
+    assert call_here(["generate", "lublin", "-n", "50", "--output", tmp_path / "other.swf"])[0] == 0
     code, out, _ = call_here(["diff", runs / "easy_jobs.csv", tmp_path / "other.swf", "-n", "0"])
     assert code == 0 and "of them held other numbers of hosts: is this one workload?" in out
     assert "other numbers" not in call_here(["diff", runs / "easy_jobs.csv", runs / "fcfs_jobs.csv"])[1]

@@ -155,3 +155,28 @@ def test_a_name_that_is_nearly_right_is_recognised(words: list[str], meant: str)
     code, _, err = call_here(words)
     assert code
     assert meant in err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_documented_line_prints_what_the_shell_needs(shell: str) -> None:
+    line = f"_BATSCHED_PY_COMPLETE={shell}_source batsched-py"
+    assert line in (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
+    script = complete(_BATSCHED_PY_COMPLETE=f"{shell}_source")
+    assert f"_BATSCHED_PY_COMPLETE={shell}_complete" in script
+    assert "batsched-py" in script
+
+
+def test_words_are_completed() -> None:
+    words = {"_BATSCHED_PY_COMPLETE": "bash_complete", "COMP_CWORD": "1"}
+    assert complete(COMP_WORDS="batsched-py sched", **words) == "plain,schedulers\n"
+    words["COMP_CWORD"] = "2"
+    assert complete(COMP_WORDS="batsched-py describe --out", **words) == "plain,--output\n"
+
+
+def complete(**words: str) -> str:
+    """What the command answers to a shell that asks for completion."""
+    done = subprocess.run(
+        COMMAND, env=environment(**words), capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    assert done.stderr == ""
+    return done.stdout

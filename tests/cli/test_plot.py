@@ -65,7 +65,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     invoke("run", "-w", LOG, "-p", POWER, "--energy", "-s", "easy", "--decisions", "-e", folder / "easy")
     invoke("run", "-w", LOG, "-s", "fcfs", "--users", "think-time", "--decisions", "-e", folder / "fcfs")
     share_links(folder)
-    made = ("-p", "limits=core:1-4,gpu:0-2", "-p", "performance=gpu:50", "-o", folder / "made.csv")
+    made = ("-p", "limits=core:1-4,gpu:0-2", "-p", "performance=gpu:50", "--output", folder / "made.csv")
     invoke("generate", "slots", "--like", LOG, "-n", 500, *made)
     lines = ["run,log,load,scheduler,seed,mean_waiting_time,mean_bounded_slowdown"]
     for place, (load, scheduler, seed) in enumerate(product((0.8, 1.0), ("easy", "fcfs"), (1, 2, 3))):
@@ -108,7 +108,9 @@ def plot(kind: str, results: Path, output: Path) -> bytes:
         "TABLE": results / "metrics.csv",
         "BALANCE": results / "balance.csv",
     }
-    result = invoke("plot", kind, *(files.get(word, word) for word in KINDS[kind].split()), "-o", output)
+    result = invoke(
+        "plot", kind, *(files.get(word, word) for word in KINDS[kind].split()), "--output", output
+    )
     assert result.output == "", result.output
     assert result.exit_code == 0
     return output.read_bytes()
@@ -131,9 +133,9 @@ def test_processors_of_each_log_may_have_a_performance_of_their_own(tmp_path: Pa
         most.append(shares.edges[1:][shares.values > 0].max())
     assert most[1] == pytest.approx(10 * most[0], rel=0.5)
     assert "3 values for 1 logs and runs" in error_of(
-        *("work", LOG, *3 * ("--performance", "2"), "-o", tmp_path / "work.png")
+        *("work", LOG, *3 * ("--performance", "2"), "--output", tmp_path / "work.png")
     )
-    assert "performance" in error_of("work", LOG, "--performance", "0", "-o", tmp_path / "work.png")
+    assert "performance" in error_of("work", LOG, "--performance", "0", "--output", tmp_path / "work.png")
 
 
 def test_every_kind_is_tested() -> None:
@@ -172,13 +174,13 @@ def test_every_kind_says_what_it_shows() -> None:
 
 @pytest.mark.parametrize("kind", ["weekly", "arrivals", "queue", "graphs"])
 def test_a_log_is_drawn_like_a_run(kind: str, tmp_path: Path) -> None:
-    result = invoke("plot", kind, LOG, f"again={LOG}", "-o", tmp_path / "figure.png")
+    result = invoke("plot", kind, LOG, f"again={LOG}", "--output", tmp_path / "figure.png")
     assert (result.output, result.exit_code) == ("", 0)
     assert image.imread(tmp_path / "figure.png")[:, :, :3].std() > 0.03
 
 
 def test_throughput_chooses_windows_that_fit(results: Path, tmp_path: Path) -> None:
-    result = invoke("plot", "throughput", results / "easy_jobs.csv", "-o", tmp_path / "figure.png")
+    result = invoke("plot", "throughput", results / "easy_jobs.csv", "--output", tmp_path / "figure.png")
     assert (result.output, result.exit_code) == ("", 0)
 
 
@@ -187,7 +189,7 @@ def test_a_figure_in_grey_has_no_colour(kind: str, results: Path, tmp_path: Path
     files = {"EASY": results / "easy_jobs.csv", "FCFS": results / "fcfs_jobs.csv", "LOG": LOG}
     words = (files.get(word, word) for word in KINDS[kind].split())
     look = "--ink grey --width column --font serif".split()
-    assert invoke("plot", kind, *words, *look, "-o", tmp_path / "grey.png").exit_code == 0
+    assert invoke("plot", kind, *words, *look, "--output", tmp_path / "grey.png").exit_code == 0
     pixels = image.imread(tmp_path / "grey.png")[:, :, :3]
     assert np.ptp(pixels, axis=2).max() == 0
     assert pixels.std() > 0.03
@@ -195,7 +197,9 @@ def test_a_figure_in_grey_has_no_colour(kind: str, results: Path, tmp_path: Path
 
 
 def test_an_option_that_makes_no_sense(results: Path, tmp_path: Path) -> None:
-    error = error_of("throughput", results / "easy_jobs.csv", "--window", "-3", "-o", tmp_path / "a.png")
+    error = error_of(
+        "throughput", results / "easy_jobs.csv", "--window", "-3", "--output", tmp_path / "a.png"
+    )
     assert "figure 'throughput': Expected `float` > 0.0" in error
 
 
@@ -203,13 +207,13 @@ def test_an_option_that_makes_no_sense(results: Path, tmp_path: Path) -> None:
 def test_what_links_carry_is_known_where_it_was_recorded_only(
     kind: str, results: Path, tmp_path: Path
 ) -> None:
-    error = error_of(kind, results / "fcfs_jobs.csv", "-o", tmp_path / "figure.png")
+    error = error_of(kind, results / "fcfs_jobs.csv", "--output", tmp_path / "figure.png")
     assert "fcfs: nothing tells what its links carried; simulate it with --links" in error
 
 
 def test_power_is_known_with_energy_only(results: Path, tmp_path: Path) -> None:
     (tmp_path / "run_jobs.csv").write_bytes((results / "easy_jobs.csv").read_bytes())
-    error = error_of("power", tmp_path / "run_jobs.csv", "-o", tmp_path / "figure.png")
+    error = error_of("power", tmp_path / "run_jobs.csv", "--output", tmp_path / "figure.png")
     assert "run: nothing tells what its hosts drew; simulate it with --energy" in error
 
 
@@ -231,7 +235,7 @@ def test_the_same_data_gives_the_same_drawing(ending: str, results: Path, tmp_pa
 def test_another_process_writes_the_same_bytes(results: Path, tmp_path: Path) -> None:
     here = plot("cumulative", results, tmp_path / "here.svg")
     arguments = [results / "easy_jobs.csv", results / "fcfs_jobs.csv", "--recorded", LOG]
-    process = [sys.executable, "-m", "batsched_py", "plot", "cumulative", *arguments, "-o", "there.svg"]
+    process = [sys.executable, "-m", "batsched_py", "plot", "cumulative", *arguments, "--output", "there.svg"]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo"}
     subprocess.run(process, cwd=tmp_path, env=environment, check=True)
     assert (tmp_path / "there.svg").read_bytes() == here
@@ -250,7 +254,7 @@ def test_a_personal_matplotlib_style_does_not_matter(
 def test_few_jobs_are_drawn_one_by_one(tmp_path: Path) -> None:
     rows = [Row(1, 0, 0, 50, "0-3"), Row(2, 0, 50, 100, "0-1"), Row(3, 5)]
     run = write_jobs(tmp_path / "few_jobs.csv", rows, nb_hosts=4)
-    invoke("plot", "gantt", run, "-o", tmp_path / "few.svg")
+    invoke("plot", "gantt", run, "--output", tmp_path / "few.svg")
     drawing = (tmp_path / "few.svg").read_text()
     assert drawing.count('id="PolyCollection') == 1
     assert "<image" not in drawing
@@ -259,7 +263,7 @@ def test_few_jobs_are_drawn_one_by_one(tmp_path: Path) -> None:
 def test_many_jobs_become_an_image(tmp_path: Path) -> None:
     rows = [Row(n, n, n, n + 1, str(n % 8)) for n in range(25_000)]
     run = write_jobs(tmp_path / "many_jobs.csv", rows, nb_hosts=8)
-    invoke("plot", "gantt", run, "-o", tmp_path / "many.svg")
+    invoke("plot", "gantt", run, "--output", tmp_path / "many.svg")
     drawing = (tmp_path / "many.svg").read_text()
     assert "<image" in drawing
     assert len(drawing) < 1_000_000
@@ -271,32 +275,36 @@ def test_runs_are_named_by_label_prefix_or_folder(results: Path, tmp_path: Path)
     (folder / "jobs.csv").write_bytes((results / "fcfs_jobs.csv").read_bytes())
     runs = [results / "easy_jobs.csv", folder / "jobs.csv", f"half={results / 'fcfs_jobs.csv'}"]
     for label in ("easy", "monday", "half"):
-        error = error_of("throughput", *runs, f"{label}={runs[0]}", "-o", tmp_path / "figure.png")
+        error = error_of("throughput", *runs, f"{label}={runs[0]}", "--output", tmp_path / "figure.png")
         assert f"the label '{label}' is taken" in error
 
 
 def test_a_format_that_nobody_knows(results: Path, tmp_path: Path) -> None:
-    error = error_of("gantt", results / "easy_jobs.csv", "-o", tmp_path / "figure.gif")
+    error = error_of("gantt", results / "easy_jobs.csv", "--output", tmp_path / "figure.gif")
     assert error.endswith("figure.gif: a figure is written as .png, .svg or .pdf\n")
 
 
 def test_a_place_where_nothing_can_be_written(results: Path) -> None:
     run = results / "easy_jobs.csv"
-    assert f"{run / 'figure.png'}: cannot be written" in error_of("gantt", run, "-o", run / "figure.png")
+    assert f"{run / 'figure.png'}: cannot be written" in error_of(
+        "gantt", run, "--output", run / "figure.png"
+    )
 
 
 def test_a_missing_run_is_named(tmp_path: Path) -> None:
-    assert "absent_jobs.csv: cannot be read" in error_of("gantt", "absent_jobs.csv", "-o", tmp_path / "a.png")
+    assert "absent_jobs.csv: cannot be read" in error_of(
+        "gantt", "absent_jobs.csv", "--output", tmp_path / "a.png"
+    )
 
 
 @pytest.mark.parametrize("kind", ["lateness", "additional-lateness", "scalability", "arrivals"])
 def test_users_are_not_known_without_a_log(kind: str, results: Path, tmp_path: Path) -> None:
-    error = error_of(kind, results / "easy_jobs.csv", "-o", tmp_path / "figure.png")
+    error = error_of(kind, results / "easy_jobs.csv", "--output", tmp_path / "figure.png")
     assert "easy: the schedule does not tell its users; give the log with --recorded LOG.swf" in error
 
 
 def test_a_single_run_has_no_differences(results: Path, tmp_path: Path) -> None:
-    error = error_of("differences", results / "easy_jobs.csv", "-o", tmp_path / "figure.png")
+    error = error_of("differences", results / "easy_jobs.csv", "--output", tmp_path / "figure.png")
     assert "nothing to compare the run with" in error
 
 
@@ -305,5 +313,5 @@ def test_without_matplotlib_the_remedy_is_told(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.style", None)
     monkeypatch.delitem(sys.modules, "batsched_py.analysis.plots.sheet", raising=False)
-    error = error_of("gantt", results / "easy_jobs.csv", "-o", tmp_path / "figure.png")
+    error = error_of("gantt", results / "easy_jobs.csv", "--output", tmp_path / "figure.png")
     assert "pip install batsched-py[plots]" in error

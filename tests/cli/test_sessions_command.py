@@ -73,7 +73,7 @@ def test_all_edges_keeps_those_that_others_imply(log: Path) -> None:
 
 def test_the_graphs_of_every_user_are_written(log: Path, tmp_path: Path) -> None:
     directory = tmp_path / "new/graphs"
-    assert run(log, "-o", directory).exit_code == 0
+    assert run(log, "--output", directory).exit_code == 0
     names = sorted(path.name for path in directory.iterdir())
     assert names == ["user-12.graphml", "user-12.json", "user-7.graphml", "user-7.json"]
     content = msgspec.json.decode((directory / "user-7.json").read_bytes())
@@ -90,7 +90,7 @@ def test_a_missing_log_is_named(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_cannot_be_made_is_named(log: Path, tmp_path: Path) -> None:
-    assert str(log) in error_of(log, "-o", log / "graphs")
+    assert str(log) in error_of(log, "--output", log / "graphs")
 
 
 def test_a_log_without_users_is_refused(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_describe_prints_what_matters(sample: Path) -> None:
 
 def test_describe_says_what_a_log_does_not_tell(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("submit,run_time,requested_processors\n0,10,1\n9000,20,2\n")
-    output("describe", tmp_path / "log.csv", "-o", tmp_path / "log.html")
+    output("describe", tmp_path / "log.csv", "--output", tmp_path / "log.html")
     text = output("describe", tmp_path / "log.csv")
     assert re.search(r"submitted in working hours +no UnixStartTime", text)
     assert "The 2 jobs that ran (of none the log says that it completed)" in text
@@ -176,7 +176,7 @@ def test_describe_prints_json(sample: Path) -> None:
 
 
 def test_describe_writes_a_page(sample: Path, tmp_path: Path) -> None:
-    output("describe", sample, "-o", tmp_path / "pages" / "sample.html")
+    output("describe", sample, "--output", tmp_path / "pages" / "sample.html")
     assert (tmp_path / "pages" / "sample.html").read_text().startswith("<!doctype html>")
 
 
@@ -217,28 +217,33 @@ def test_changes_are_listed_and_described() -> None:
 
 def test_generate_writes_a_log_that_can_be_simulated(tmp_path: Path) -> None:
     text = output(
-        "generate", "lublin", "-n", "200", "--seed", "1", "-o", tmp_path / "l.swf", "-p", "types=batch"
+        "generate", "lublin", "-n", "200", "--seed", "1", "--output", tmp_path / "l.swf", "-p", "types=batch"
     )
     assert text.startswith(f"{tmp_path / 'l.swf'}: 200 jobs in ")
     output("run", "-w", tmp_path / "l.swf", "-s", "easy", "-e", tmp_path / "easy")
 
 
 def test_fit_then_generate_is_generate_like(sample: Path, tmp_path: Path) -> None:
-    output("fit", "naive", "--like", sample, "-o", tmp_path / "naive.json")
-    output("generate", "naive", "--model", tmp_path / "naive.json", "-n", "50", "-o", tmp_path / "a.swf")
-    output("generate", "naive", "--like", sample, "-n", "50", "-o", tmp_path / "b.swf")
+    output("fit", "naive", "--like", sample, "--output", tmp_path / "naive.json")
+    output(
+        "generate", "naive", "--model", tmp_path / "naive.json", "-n", "50", "--output", tmp_path / "a.swf"
+    )
+    output("generate", "naive", "--like", sample, "-n", "50", "--output", tmp_path / "b.swf")
     assert (tmp_path / "a.swf").read_text() == (tmp_path / "b.swf").read_text()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["generate", "naive", "-n", "5", "-o", "x.swf"], "give --like LOG or --model FILE"),
-        (["generate", "lublin", "--like", "a", "-n", "5", "-o", "x.swf"], "learns from no log"),
-        (["generate", "naive", "--like", "a", "--model", "b", "-n", "5", "-o", "x.swf"], "give one of them"),
-        (["generate", "lublin", "-n", "5", "-o", "x.xyz"], "what kind of log is it?"),
-        (["generate", "magic", "-n", "5", "-o", "x.swf"], "there is no model 'magic'"),
-        (["fit", "lublin", "--like", "a.swf", "-o", "x.json"], "has its parameters already"),
+        (["generate", "naive", "-n", "5", "--output", "x.swf"], "give --like LOG or --model FILE"),
+        (["generate", "lublin", "--like", "a", "-n", "5", "--output", "x.swf"], "learns from no log"),
+        (
+            ["generate", "naive", "--like", "a", "--model", "b", "-n", "5", "--output", "x.swf"],
+            "give one of them",
+        ),
+        (["generate", "lublin", "-n", "5", "--output", "x.xyz"], "what kind of log is it?"),
+        (["generate", "magic", "-n", "5", "--output", "x.swf"], "there is no model 'magic'"),
+        (["fit", "lublin", "--like", "a.swf", "--output", "x.json"], "has its parameters already"),
     ],
 )
 def test_a_mistake_is_one_line(arguments: list[str], message: str) -> None:
@@ -246,9 +251,9 @@ def test_a_mistake_is_one_line(arguments: list[str], message: str) -> None:
 
 
 def test_a_fitted_model_of_another_name_is_refused(sample: Path, tmp_path: Path) -> None:
-    output("fit", "naive", "--like", sample, "-o", tmp_path / "naive.json")
+    output("fit", "naive", "--like", sample, "--output", tmp_path / "naive.json")
     message = error(
-        "generate", "slots", "--model", tmp_path / "naive.json", "-n", "5", "-o", tmp_path / "x.swf"
+        "generate", "slots", "--model", tmp_path / "naive.json", "-n", "5", "--output", tmp_path / "x.swf"
     )
     assert "this is a model naive, not slots" in message
 
@@ -262,7 +267,7 @@ def test_compare_prints_a_column_for_each_model(sample: Path) -> None:
 
 
 def test_generate_prints_the_load_beside_that_of_the_log(sample: Path, tmp_path: Path) -> None:
-    text = output("generate", "slots", "--like", sample, "-n", "500", "-o", tmp_path / "a.swf")
+    text = output("generate", "slots", "--like", sample, "-n", "500", "--output", tmp_path / "a.swf")
     load = describe(read_log(sample)).load.load
     made = describe(read_log(tmp_path / "a.swf")).load.load
     assert load is not None and made is not None

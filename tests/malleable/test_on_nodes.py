@@ -342,7 +342,15 @@ def test_the_views_know_resizes_on_nodes(folder: Path) -> None:
     )
     assert code == 0 and "resized" in out
     gantt = folder / "gantt.svg"
-    arguments = ["plot", "gantt", folder / "out_jobs.csv", "--platform", folder / "machine.toml", "-o", gantt]
+    arguments = [
+        "plot",
+        "gantt",
+        folder / "out_jobs.csv",
+        "--platform",
+        folder / "machine.toml",
+        "--output",
+        gantt,
+    ]
     assert call_here(arguments)[0] == 0
 
 

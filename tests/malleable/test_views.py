@@ -120,7 +120,7 @@ def test_a_gantt_chart_has_pieces_of_different_height(made: Path) -> None:
 
 @pytest.mark.slow
 def test_a_gantt_chart_can_be_drawn(made: Path) -> None:
-    assert call_here(["plot", "gantt", made / "out_jobs.csv", "-o", made / "gantt.svg"])[0] == 0
+    assert call_here(["plot", "gantt", made / "out_jobs.csv", "--output", made / "gantt.svg"])[0] == 0
     assert (made / "gantt.svg").stat().st_size > 1000
 
 

@@ -99,7 +99,7 @@ def test_that_accasim_machines_are_read(tmp_path: Path) -> None:
 def test_that_a_real_batsim_gets_the_same_machine(tmp_path: Path) -> None:
     """Written as a platform of SimGrid and read again, the nodes are the same, in the same order."""
     (tmp_path / "m.toml").write_text(TOML.replace('"gpu"\ncores', '"agpu"\ncores'))
-    assert call_here(["platform", tmp_path / "m.toml", "-o", tmp_path / "m.xml"])[0] == 0
+    assert call_here(["platform", tmp_path / "m.toml", "--output", tmp_path / "m.xml"])[0] == 0
     assert machine_of(tmp_path / "m.xml").nodes == machine_of(tmp_path / "m.toml").nodes
     assert machine_of(tmp_path / "m.xml").licences == {"matlab": 2}
 

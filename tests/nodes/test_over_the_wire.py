@@ -165,10 +165,10 @@ def test_that_other_policies_do_so_too(tmp_path: Path, policy: str, seed: int) -
 
 
 def test_that_the_file_of_the_command_is_the_machine_itself(tmp_path: Path) -> None:
-    """What ``platform -o`` writes gives the schedule of the file that it was made of."""
+    """What ``platform --output`` writes gives the schedule of the file that it was made of."""
     machine, file = tmp_path / "m.toml", tmp_path / "m.xml"
     machine.write_text(TOML)
-    assert call_here(["platform", machine, "-o", file])[0] == 0
+    assert call_here(["platform", machine, "--output", file])[0] == 0
     workload, *_ = scenario(tmp_path, 3)
     for name, platform in (("one", machine), ("two", file)):
         code, _, err = call_here(["run", "-s", "easy", "-w", workload, "-p", platform, "-e", tmp_path / name])

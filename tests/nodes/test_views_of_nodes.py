@@ -92,7 +92,7 @@ def schedule(machine: Path, tmp_path: Path) -> Path:
 def test_that_a_gantt_chart_has_the_names_of_nodes(machine: Path, schedule: Path) -> None:
     pytest.importorskip("matplotlib", reason="figures need matplotlib")
     figure = schedule.with_name("gantt.svg")
-    code, _, err = call_here(["plot", "gantt", schedule, "--platform", machine, "-o", figure])
+    code, _, err = call_here(["plot", "gantt", schedule, "--platform", machine, "--output", figure])
     assert (code, err) == (0, "")
     text = figure.read_text()
     assert "fast0" in text and "slow0" in text and "node, core by core" in text

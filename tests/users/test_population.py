@@ -193,7 +193,7 @@ def test_the_command_writes_the_same_bytes_for_the_same_seed_and_a_log_without_a
     for number, seed in enumerate(("1", "1", "2")):
         out = tmp_path / f"{number}.swf"
         code, _, err = call(
-            ["resample", log, "--weeks", "6", "--seed", seed, "-o", out], PYTHONHASHSEED=str(number + 1)
+            ["resample", log, "--weeks", "6", "--seed", seed, "--output", out], PYTHONHASHSEED=str(number + 1)
         )
         assert (code, err) == (0, "")
         written.append(out.read_bytes())

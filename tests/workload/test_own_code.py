@@ -57,6 +57,6 @@ def test_a_mistake_in_a_change_is_one_line(name: str, fault: str, tmp_path: Path
 def test_a_mistake_in_a_model_is_one_line(tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text(CODE)
-    code, _, error = call_here(["generate", f"{own}:Empty", "-n", "10", "-o", tmp_path / "out.swf"])
+    code, _, error = call_here(["generate", f"{own}:Empty", "-n", "10", "--output", tmp_path / "out.swf"])
     fault = f"model '{own}:Empty' failed: IndexError: list index out of range ({own}:24)"
     assert (code, error.strip()) == (1, f"batsched-py: error: {fault}")

@@ -131,12 +131,14 @@ def test_graphml_survives_a_user_with_any_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rule", ["arrival:60", "last:20", "max:20"])
-@pytest.mark.parametrize("output", [["-o", "s.json"], ["-o", "s"], ["-o", "s", "--format", "batmen"]])
+@pytest.mark.parametrize(
+    "output", [["--output", "s.json"], ["--output", "s"], ["--output", "s", "--format", "batmen"]]
+)
 def test_a_run_with_the_files_is_the_run_with_the_rule(
     sample: Path, tmp_path: Path, rule: str, output: list[str]
 ) -> None:
     files = str(tmp_path / output[1])
-    call_here(["sessions", sample, "--delimit", rule, "-o", files, *output[2:]])
+    call_here(["sessions", sample, "--delimit", rule, "--output", files, *output[2:]])
     with_rule = replayed(sample, tmp_path / "rule", rule)
     assert replayed(sample, tmp_path / "files", files) == with_rule
     assert replayed(sample, tmp_path / "other", "arrival:0") != with_rule
@@ -152,7 +154,7 @@ def replayed(log: Path, prefix: Path, sessions: str, *options: str) -> list[byte
 
 def test_all_edges_are_kept_in_the_file(sample: Path, tmp_path: Path) -> None:
     files = str(tmp_path / "all.json")
-    call_here(["sessions", sample, "--all-edges", "-o", files])
+    call_here(["sessions", sample, "--all-edges", "--output", files])
     with_rule = replayed(sample, tmp_path / "rule", "arrival:60", "-u", "edges=all")
     assert replayed(sample, tmp_path / "files", files) == with_rule
     assert replayed(sample, tmp_path / "reduced", "arrival:60") != with_rule
@@ -162,7 +164,7 @@ def test_python_reads_session_files(sample: Path, tmp_path: Path) -> None:
     import batsched_py as bp
 
     files = str(tmp_path / "a60.json")
-    call_here(["sessions", sample, "-o", files])
+    call_here(["sessions", sample, "--output", files])
     one, other = (
         bp.simulate(sample, "easy", hosts=32, users="think-time", sessions=sessions).jobs
         for sessions in ("arrival:60", files)
@@ -172,8 +174,8 @@ def test_python_reads_session_files(sample: Path, tmp_path: Path) -> None:
 
 def test_files_that_are_read_are_written_again(sample: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first.json", tmp_path / "second.json"
-    call_here(["sessions", sample, "-o", first])
-    _, out, _ = call_here(["sessions", sample, "--delimit", first, "-o", second, "--json"])
+    call_here(["sessions", sample, "--output", first])
+    _, out, _ = call_here(["sessions", sample, "--delimit", first, "--output", second, "--json"])
     _, by_rule, _ = call_here(["sessions", sample, "--json"])
     assert second.read_text().replace('"first.json"', '"arrival:60"') == first.read_text()
     assert out.replace('"first.json"', '"arrival:60"') == by_rule
@@ -239,7 +241,7 @@ def test_files_that_are_not_there_are_said(tmp_path: Path) -> None:
 
 
 def test_a_plan_takes_a_file_as_an_input_and_no_folder(sample: Path, tmp_path: Path) -> None:
-    call_here(["sessions", sample, "-o", tmp_path / "a60.json"])
+    call_here(["sessions", sample, "--output", tmp_path / "a60.json"])
     plan = tmp_path / "plan.toml"
     text = (
         f'[logs]\nx = {{ file = "{sample}" }}\n[platforms]\nh = {{ hosts = 64 }}\n[schedulers]\neasy = {{}}\n'
@@ -255,5 +257,5 @@ def test_a_plan_takes_a_file_as_an_input_and_no_folder(sample: Path, tmp_path: P
 
 
 def test_batmen_reads_no_file_of_all_users(sample: Path, tmp_path: Path) -> None:
-    code, _, error = call_here(["sessions", sample, "-o", tmp_path / "x.json", "--format", "batmen"])
+    code, _, error = call_here(["sessions", sample, "--output", tmp_path / "x.json", "--format", "batmen"])
     assert (code, "Batmen reads a file for each user" in error) == (1, True)

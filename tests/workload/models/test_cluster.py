@@ -50,7 +50,7 @@ def test_users_submit_by_day(log: SwfLog) -> None:
 
 def test_it_is_kept_in_a_workload_and_runs_on_its_machine(tmp_path: Path) -> None:
     workload = tmp_path / "cluster.json"
-    code, _, stderr = call_here(["generate", "cluster", "-n", "400", "--seed", "3", "-o", workload])
+    code, _, stderr = call_here(["generate", "cluster", "-n", "400", "--seed", "3", "--output", workload])
     assert code == 0, stderr
     assert all("request" in job.extra for job in read_workload(workload, "w0").jobs)
     machine = ROOT / "platforms" / "cluster.toml"
