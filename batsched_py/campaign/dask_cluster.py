@@ -15,6 +15,7 @@ import logging
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
@@ -153,14 +154,29 @@ def _run(cluster: Any, runs: Sequence[Run]) -> Iterator[RunResult]:
         client = distributed.Client(cluster, timeout=PATIENCE, set_as_default=False)
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(f"there is no Dask cluster at {cluster}: {error}") from None
-    with client, _telling_that_no_worker_comes(client):
-        submitted = {client.submit(execute, run, pure=False): run for run in runs}
-        for future in distributed.as_completed(submitted, loop=client.loop):
-            if future.cancelled() or future.status == "lost":
-                raise PeerVanished("the Dask cluster is gone; what is finished stays, run again to go on")
-            fault = future.exception()
-            failed = RunResult.failed(submitted[future], f"on its Dask worker: {fault}")
-            yield future.result() if fault is None else failed
+    try:
+        with _dask_is_quiet(), client, _telling_that_no_worker_comes(client):
+            submitted = {client.submit(execute, run, pure=False): run for run in runs}
+            for future in distributed.as_completed(submitted, loop=client.loop):
+                if future.cancelled() or future.status == "lost":
+                    raise CancelledError
+                fault = future.exception()
+                failed = RunResult.failed(submitted[future], f"on its Dask worker: {fault}")
+                yield future.result() if fault is None else failed
+    except (CancelledError, OSError):
+        raise PeerVanished("the Dask cluster is gone; what is finished stays, run again to go on") from None
+
+
+@contextmanager
+def _dask_is_quiet() -> Iterator[None]:
+    """What the client of Dask logs of a connection that is lost says less than the error that it ends in."""
+    logger = logging.getLogger("distributed.client")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 @contextmanager

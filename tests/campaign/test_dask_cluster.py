@@ -17,7 +17,7 @@ from batsched_py.campaign import dask_cluster
 from batsched_py.campaign.run import Run
 from batsched_py.errors import InputError
 from tests.campaigns import conducted, manifests, results, wait_until
-from tests.processes import PATIENCE, call, environment, start
+from tests.processes import PATIENCE, PROGRESS, call, environment, start
 
 pytest.importorskip("distributed")
 
@@ -56,17 +56,18 @@ def dask(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler and two workers on loopback: the address, and the workers."""
+    """A scheduler and two workers on loopback: the address, and the three processes."""
     file = folder / "scheduler.json"
     scheduler = ("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
     worker = ("distributed.cli.dask_worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny")
+    file.unlink(missing_ok=True)
     with (
-        dask(folder, *scheduler, "--scheduler-file", str(file)),
+        dask(folder, *scheduler, "--scheduler-file", str(file)) as head,
         dask(folder, *worker, "--no-dashboard") as first,
         dask(folder, *worker, "--no-dashboard") as second,
     ):
         wait_until(lambda: file.is_file() and "address" in file.read_text(), "the Dask scheduler listens")
-        yield json.loads(file.read_text())["address"], [first, second]
+        yield json.loads(file.read_text())["address"], [head, first, second]
 
 
 def arguments(folder: Path, results: str, *more: str) -> list[str]:
@@ -75,14 +76,35 @@ def arguments(folder: Path, results: str, *more: str) -> list[str]:
 
 def test_a_dask_cluster_gives_the_same_results_even_if_a_worker_is_killed(folder: Path) -> None:
     (folder / "plan.toml").write_text(PLAN)
-    with cluster(folder) as (address, workers):
+    with cluster(folder) as (address, (_, worker, _)):
         run = arguments(folder, "dask", "--executor", "dask", "--address", address)
         with start(run) as campaign:
             wait_until(lambda: list((folder / "dask" / "runs").glob("*")), "a run is finished")
-            workers[0].kill()
+            worker.kill()
             _, err = campaign.communicate(timeout=PATIENCE)
     assert campaign.returncode == 0, err
     assert "open to everyone who reaches it: they can run code as you" in err
+    assert len(manifests(folder / "dask")) == 6
+    conducted(folder, results="here")
+    assert results(folder / "dask") == results(folder / "here")
+
+
+@pytest.mark.slow
+def test_a_campaign_goes_on_with_another_scheduler_when_one_is_killed(folder: Path) -> None:
+    (folder / "plan.toml").write_text(PLAN)
+    with cluster(folder) as (address, (head, *_)):
+        with start(arguments(folder, "dask", "--executor", "dask", "--address", address)) as campaign:
+            wait_until(lambda: list((folder / "dask" / "runs").glob("*")), "a run is finished")
+            head.kill()
+            _, err = campaign.communicate(timeout=PATIENCE)
+    assert campaign.returncode == 1
+    _, line = PROGRESS.sub("", err).splitlines()
+    assert line == (
+        "batsched-py: error: the Dask cluster is gone; what is finished stays, run again to go on"
+    )
+    with cluster(folder) as (address, _):
+        code, _, err = call(arguments(folder, "dask", "--executor", "dask", "--address", address))
+    assert code == 0, err
     assert len(manifests(folder / "dask")) == 6
     conducted(folder, results="here")
     assert results(folder / "dask") == results(folder / "here")
