@@ -93,15 +93,14 @@ def test_a_dask_cluster_gives_the_same_results_even_if_a_worker_is_killed(folder
 def test_a_campaign_goes_on_with_another_scheduler_when_one_is_killed(folder: Path) -> None:
     (folder / "plan.toml").write_text(PLAN)
     with cluster(folder) as (address, (head, *_)):
-        with start(arguments(folder, "dask", "--executor", "dask", "--address", address)) as campaign:
+        run = arguments(folder, "dask", "--executor", "dask", "--address", address)
+        with start(run) as campaign:
             wait_until(lambda: list((folder / "dask" / "runs").glob("*")), "a run is finished")
             head.kill()
             _, err = campaign.communicate(timeout=PATIENCE)
     assert campaign.returncode == 1
     _, line = PROGRESS.sub("", err).splitlines()
-    assert line == (
-        "batsched-py: error: the Dask cluster is gone; what is finished stays, run again to go on"
-    )
+    assert line == "batsched-py: error: the Dask cluster is gone; what is finished stays, run again to go on"
     with cluster(folder) as (address, _):
         code, _, err = call(arguments(folder, "dask", "--executor", "dask", "--address", address))
     assert code == 0, err
