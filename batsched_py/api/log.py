@@ -155,9 +155,12 @@ class Log:
         jobs = self.jobs.assign(job_number=self.columns.job_number)
         return lazy.sources_table.arrow_stream(jobs, requested_schema)
 
-    def describe(self) -> lazy.description.Description:
-        """The log as `batsched-py describe` sees it: load, users, cycles, distributions, burstiness, ..."""
-        return lazy.description.describe(self.columns)
+    def describe(self, hosts: int | None = None) -> lazy.description.Description:
+        """The log as `batsched-py describe` sees it: load, users, cycles, distributions, burstiness, ...
+
+        Load and utilization are known if the header says how large the machine was, or ``hosts`` does.
+        """
+        return lazy.description.describe(self.columns, hosts)
 
     def save(self, path: FileName, kind: str | None = None) -> None:
         """Write it to a file of any kind that `batsched-py convert` knows."""

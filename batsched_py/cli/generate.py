@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 from typing import Final
 
@@ -244,8 +245,9 @@ def _rows(
         for name, copies in found.items():
             values = [(copy.quantities | copy.distances)[row] for copy in copies]
             farthest = max(abs(value - log) for value in values)
-            mark = "✗" if failed[name][row] else "✓"
-            cells.append(f"{_number(sum(values) / len(values))} ({_number(farthest)}) {mark}")
+            mark = "" if isnan(log) else " ✗" if failed[name][row] else " ✓"
+            beside = "" if isnan(log) else f" ({_number(farthest)})"
+            cells.append(f"{_number(sum(values) / len(values))}{beside}{mark}")
         if row in lazy.description.DISTANCES:
             rows.append([f"KS, {row}", "0", *cells, f"{lazy.description.DISTANCES[row]:.2f}"])
         else:
@@ -254,4 +256,6 @@ def _rows(
 
 
 def _number(value: float) -> str:
+    if isnan(value):
+        return "unknown"
     return f"{value:.3f}" if not abs(value) >= 100 else f"{value:,.0f}"

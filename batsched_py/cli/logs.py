@@ -188,10 +188,21 @@ def change_command(source: Path, target: Path, words: Sequence[str], parts: str 
 @click.argument("source", metavar="LOG", type=PATH)
 @option("--from KIND", "What LOG is, if its name does not tell.", name="kind")
 @pairs_option("-i, --input-option", "options", "An option of the kind of LOG, like zone=Europe/Paris.")
+@option(
+    "--hosts N",
+    "The processors of the machine, for load and utilization.  [default: what the header says; else both are "
+    "unknown]",
+    type=click.IntRange(min=1),
+)
 @json_option
 @output_option("PAGE.html", "Write a page with figures.", type=PATH)
 def describe_command(
-    source: Path, kind: str | None, options: dict[str, str], as_json: bool, output: Path | None
+    source: Path,
+    kind: str | None,
+    options: dict[str, str],
+    hosts: int | None,
+    as_json: bool,
+    output: Path | None,
 ) -> None:
     """Describe a LOG of any kind: its load, users, cycles, distributions, bags of tasks, burstiness, memory.
 
@@ -201,11 +212,11 @@ def describe_command(
     Examples:
       batsched-py describe HPC2N.swf.gz
       batsched-py describe HPC2N.swf.gz --output hpc2n.html
-      batsched-py describe jobs.csv -i columns=submit:SubmittedAt,run_time:Seconds
+      batsched-py describe jobs.csv -i columns=submit:SubmittedAt,run_time:Seconds --hosts 128
       batsched-py describe HPC2N.swf.gz --json | jq .burstiness
     """
     with waiting(f"Describing {source.name}"):
-        description = lazy.description.describe(lazy.sources.read_log(source, kind, options))
+        description = lazy.description.describe(lazy.sources.read_log(source, kind, options), hosts)
     tell(description, as_json, output, lazy.log_page.write_log_page, _print_description)
 
 

@@ -169,6 +169,31 @@ def test_describe_says_what_a_log_does_not_tell(tmp_path: Path) -> None:
     assert "working days" not in (tmp_path / "log.html").read_text()
 
 
+def test_without_a_header_the_machine_is_unknown_and_may_be_given(tmp_path: Path) -> None:
+    jobs = "".join(f"{10 * n},100,8\n" for n in range(11))
+    (tmp_path / "log.csv").write_text("submit,run_time,requested_processors\n" + jobs)
+    load = json.loads(output("describe", tmp_path / "log.csv", "--json"))["load"]
+    assert (load["machine"], load["load"], load["utilization"]) == (None, None, None)
+    assert {week[figure] for week in load["weeks"] for figure in ("load", "utilization")} == {None}
+    text = output("describe", tmp_path / "log.csv")
+    assert re.search(r"processors +unknown\n.*\n +load +unknown\n +utilization +unknown\n", text)
+    text = output("describe", tmp_path / "log.csv", "--hosts", 88)
+    assert re.search(r"processors +88\n.*\n +load +100\.0%\n +utilization +50\.0%\n", text)
+
+
+def test_what_a_log_does_not_tell_no_copy_of_it_fails(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = [f"{60 * n},{30 + 7 * (n % 13)},{1 + n % 4},{1 + n % 3}\n" for n in range(60)]
+    (tmp_path / "log.csv").write_text("submit,run_time,requested_processors,user\n" + "".join(lines))
+    row = next(
+        each for each in output("compare", tmp_path / "log.csv", "naive").splitlines() if " load " in each
+    )
+    assert "unknown" in row
+    assert "✗" not in row
+    assert "does not say how large its machine is: the model takes the 7 processors" in caplog.text
+
+
 def test_describe_prints_json(sample: Path) -> None:
     known = json.loads(output("describe", sample, "--json"))
     assert known["load"]["jobs"] == 3000

@@ -52,7 +52,9 @@ class Load(Change):
         changed = replace(log, **scaled)
         before, after = (float(each.run_time @ np.maximum(each.processors, 0)) for each in (log, changed))
         reached = after / before if before else 1.0
-        return changed, f"the load is {reached:.4g} times what it was; sizes are no powers of two any more"
+        unlimited = "" if log.machine_size else "; the log tells of no machine, which would limit them"
+        text = f"the load is {reached:.4g} times what it was; sizes are no powers of two any more"
+        return changed, text + unlimited
 
 
 @dataclass(frozen=True)

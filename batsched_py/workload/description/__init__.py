@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isnan
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -96,14 +98,17 @@ class Description(Struct, frozen=True, kw_only=True):
         return f"<Description of {self.name}: {self.characterised:,} jobs; .load, .users, .cycles, ...>"
 
 
-def describe(log: SwfLog) -> Description:
-    """Describe a log."""
+def describe(log: SwfLog, hosts: int | None = None) -> Description:
+    """Describe a log, on a machine of so many processors, if its header does not say how many there were."""
+    header = log.header
+    if hosts is not None:
+        log = replace(log, header=header | {"MaxProcs": f"{hosts}"})
     jobs = of_jobs.characterised(log)
     if not jobs.run_time.any():
         raise InputError(f"{log.path or 'the log'}: no job ran for some time on a known number of processors")
     return Description(
         name=Path(log.path).name,
-        header=log.header,
+        header=header,
         load=over_time.load(log),
         users=of_users.users(log),
         cycles=over_time.cycles(log),
@@ -227,10 +232,11 @@ def likeness(original: Traits, copy: Traits) -> Likeness:
 
 
 def failures(original: Traits, copies: Sequence[Likeness]) -> Mapping[str, int]:
-    """For each check how many of the copies fail it."""
+    """For each check how many of the copies fail it; none fails what the original does not tell."""
     failed = {
-        name: sum(not tolerance.holds(original.quantities[name], copy.quantities[name]) for copy in copies)
+        name: sum(not tolerance.holds(known, copy.quantities[name]) for copy in copies)
         for name, tolerance in TOLERANCES.items()
+        if not isnan(known := original.quantities[name])
     }
     far = {name: sum(copy.distances[name] > limit for copy in copies) for name, limit in DISTANCES.items()}
     return failed | far

@@ -29,7 +29,7 @@ class Load(Struct, frozen=True, kw_only=True):
     jobs: int
     users: int
     machine: int | None
-    """Processors of the machine: what the header says, else the largest size of a job."""
+    """Processors of the machine, if the header says so; without them load and utilization are unknown."""
     start: int | None
     """Unix time of the first submission, where the header says when the log began."""
     duration: float
@@ -45,7 +45,7 @@ class Load(Struct, frozen=True, kw_only=True):
 
 def load(log: SwfLog) -> Load:
     """Describe the load of a log; a wait that was not recorded counts as 0."""
-    machine = machine_of(log)
+    machine = log.machine_size
     origin = start_of(log)
     first, last = float(log.submit.min()), float(log.submit.max())
     work = log.run_time * np.maximum(log.processors, 0)
@@ -84,12 +84,6 @@ def jobs_a_day(submit: Floats) -> float | None:
 def variation(values: Floats) -> float:
     """The coefficient of variation: the standard deviation over the mean."""
     return float(values.std() / values.mean())
-
-
-def machine_of(log: SwfLog) -> int | None:
-    """Processors of the machine: what the header says, else the largest size of a job."""
-    largest = int(log.processors.max())
-    return log.machine_size or (largest if largest > 0 else None)
 
 
 def _share(work: float, machine: int | None, duration: float) -> float | None:

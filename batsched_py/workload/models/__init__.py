@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,8 +16,11 @@ from batsched_py import __version__
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
 from batsched_py.workload.description.jobs import jobs_that_ran, requested
-from batsched_py.workload.description.over_time import load, machine_of
+from batsched_py.workload.description.over_time import load
+from batsched_py.workload.sources.accounting import most_in_use
 from batsched_py.workload.swf.log import COLUMNS, Random, SwfLog, swf_log
+
+_log = logging.getLogger(__name__)
 
 #: Generated logs begin on a Monday at midnight, unless their model says otherwise: 2024-01-01 in UTC.
 START: Final = 1_704_067_200
@@ -69,6 +73,17 @@ class Parameters(Struct, kw_only=True):
     """The load of the log, with all its jobs; none in files of earlier versions."""
 
 
+def _seen_machine(log: SwfLog) -> int:
+    """As large as what was in use at once, for a log that does not say how large its machine is."""
+    jobs = jobs_that_ran(log)
+    starts = jobs.submit + np.maximum(jobs.wait, 0)
+    seen = most_in_use(starts, starts + jobs.run_time, jobs.processors)
+    machine = max(seen, int(requested(jobs).max()))
+    what = "does not say how large its machine is: the model takes the %s processors that were in use at once"
+    _log.warning("%s: the log " + what, log.path or "it", f"{machine:,}")
+    return machine
+
+
 class LearningModel(Model):
     """A model whose parameters are fitted to a log, and may be saved and used again.
 
@@ -83,7 +98,7 @@ class LearningModel(Model):
         jobs = jobs_that_ran(log)
         if (ran := np.count_nonzero(jobs.run_time)) < 2:
             raise InputError(f"{log.path or 'the log'}: too few jobs that ran to learn from: {ran}")
-        machine = machine_of(log) or int(requested(jobs).max())
+        machine = log.machine_size or _seen_machine(log)
         self.parameters = self.learn(jobs, Path(log.path).name, machine, progress)
         self.parameters.load = load(log).load
         return self

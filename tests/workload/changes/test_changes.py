@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -181,6 +182,9 @@ def test_sizes_are_limited_to_the_machine() -> None:
     changed = change_log(log, ["load factor=2 by=sizes"])
     assert changed.allocated_processors.tolist() == [10, 4]
     assert changed.requested_processors.tolist() == [10, -1]
+    unlimited = change_log(replace(log, header={}), ["load factor=2 by=sizes"])
+    assert unlimited.allocated_processors.tolist() == [16, 4]
+    assert "the log tells of no machine, which would limit them" in unlimited.header[HISTORY]
 
 
 # --- choosing jobs -------------------------------------------------------------------------------
