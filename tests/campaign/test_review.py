@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 import batsched_py as bp
+from batsched_py.analysis.outcome import Outcome
 from batsched_py.campaign.plan_file import read_plan
 from batsched_py.campaign.review import Check, StudiedRun, Study, review
 from batsched_py.campaign.review.facts import of_campaign, of_plan
@@ -444,6 +446,46 @@ def test_a_policy_that_leaves_out_jobs_is_found(logs: Path) -> None:
     (logs / "picky.py").write_text(PICKY)
     found = fails(done(plan(logs, schedulers=SCHEDULERS + "picky = {name = 'picky.py:Picky'}\n")))
     assert found["same jobs"].startswith("a_recorded_picky does ")
+
+
+def waiting(name: str, seed: str, early: float, later: float) -> StudiedRun:
+    """A run whose jobs wait for some seconds in the first twentieth of the time, and for others later."""
+    count = 400
+    submitted = np.arange(count) * 60.0
+    waits = np.where(np.arange(count) < count // 20, early, later)
+    jobs = pd.DataFrame(
+        {
+            "job_id": np.arange(count).astype(str),
+            "final_state": "COMPLETED_SUCCESSFULLY",
+            "submission_time": submitted,
+            "starting_time": submitted + waits,
+            "execution_time": 60.0,
+            "finish_time": submitted + waits + 60,
+            "waiting_time": waits,
+            "turnaround_time": waits + 60,
+        }
+    )
+    return StudiedRun(
+        name=f"{name}{seed}", axes={"log": name, "seed": seed}, outcome=lambda: Outcome(jobs, 4)
+    )
+
+
+@pytest.mark.parametrize(
+    ("waits", "verdict", "found"),
+    [
+        ([(5000.0, 600.0)], "fail", "mean wait is -27% without the first and last tenth of the time (a1)"),
+        ([(5000.0, 600.0), (0.0, 9000.0)], "ok", "time (a, mean of 2 seeds)"),
+        ([(200.0, 1.0)], "ok", "mean waits are below 60 s"),
+    ],
+    ids=["one run", "the worst of its seeds only", "nobody waits"],
+)
+def test_waits_that_depend_on_the_empty_machine_are_found(
+    waits: list[tuple[float, float]], verdict: str, found: str
+) -> None:
+    runs = [waiting("a", str(seed), *each) for seed, each in enumerate(waits, start=1)]
+    (check,) = (each for each in review(Study(runs=runs, is_campaign=False)) if each.name == "window")
+    assert check.verdict == verdict
+    assert found in check.found
 
 
 # --- sound -----------------------------------------------------------------------------------------

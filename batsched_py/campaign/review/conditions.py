@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from statistics import fmean
+from typing import Final, NamedTuple
 
 from batsched_py.analysis.runs.aggregate import Baseline
 from batsched_py.analysis.runs.comparisons import DECIDING
@@ -18,6 +19,9 @@ MANY: Final = 0.05
 
 #: A mean that changes by more than this without both ends of a run depends on them.
 MUCH: Final = 0.10
+
+#: Mean waits below so many seconds are none that depend on anything.
+NO_WAIT: Final = 60.0
 
 #: A lead-in must last as long as this share of the jobs, from submission to end.
 LATE: Final = 0.95
@@ -70,14 +74,12 @@ def window(study: Study) -> Iterator[Check]:
         yield Check("window", "ok", f"{_counted(study.runs)} measured after a lead-in")
         return
     cut = [run for run in from_empty if run.log and any(each.startswith("part ") for each in run.log.changes)]
-    changed = [(abs(change), change, run) for run in from_empty if (change := _change(run)) is not None]
+    changed = [change for runs in _by_place(from_empty).values() if (change := _change(runs)) is not None]
     if cut:
         text = f"the log of {cut[0].name} is a part that begins on an empty machine ({len(cut)} runs)"
         yield Check("window", "fail", text, remedy)
     elif changed:
-        size, change, run = max(changed, key=lambda each: each[0])
-        text = f"mean wait is {change:+.0%} without the first and last tenth of the time ({run.name})"
-        yield Check("window", "fail" if size > MUCH else "ok", text, remedy)
+        yield _of_changes(changed, remedy)
     elif study.is_campaign and not study.has_run:
         yield Check("window", "warn", f"{len(from_empty)} runs are measured from an empty machine on", remedy)
 
@@ -114,8 +116,52 @@ def _counted(runs: object) -> str:
     return f"{len(runs)} runs are" if isinstance(runs, list | tuple) and len(runs) != 1 else "the run is"
 
 
-def _change(run: StudiedRun) -> float | None:
-    """How the mean wait changes without the first and the last tenth of the time."""
+class _Change(NamedTuple):
+    """How a mean wait changes without the first and the last tenth of the time."""
+
+    where: str
+    whole: float
+    middle: float
+
+    @property
+    def share(self) -> float:
+        return self.middle / self.whole - 1
+
+
+def _of_changes(changes: Sequence[_Change], remedy: str) -> Check:
+    """What the largest change of waits that are worth a word tells."""
+    long = [change for change in changes if max(change.whole, change.middle) >= NO_WAIT]
+    if not long:
+        text = f"mean waits are below {NO_WAIT:.0f} s, also without the first and last tenth of the time"
+        return Check("window", "ok", text, remedy)
+    worst = max(long, key=lambda each: abs(each.share))
+    text = f"mean wait is {worst.share:+.0%} without the first and last tenth of the time ({worst.where})"
+    return Check("window", "fail" if abs(worst.share) > MUCH else "ok", text, remedy)
+
+
+def _by_place(runs: Sequence[StudiedRun]) -> dict[tuple[str, ...], list[StudiedRun]]:
+    """Runs that differ in their seeds only are together: the more there are, the less is due to chance."""
+    found: dict[tuple[str, ...], list[StudiedRun]] = {}
+    for run in runs:
+        found.setdefault(tuple(_names(run)), []).append(run)
+    return found
+
+
+def _change(runs: Sequence[StudiedRun]) -> _Change | None:
+    """The means over the seeds of one place; one of few jobs, or without waits, changes in no way."""
+    means = [found for run in runs if (found := _mean_waits(run)) is not None]
+    if not means or not any(whole > 0 for whole, _ in means):
+        return None
+    where = runs[0].name if len(runs) == 1 else f"{', '.join(_names(runs[0]))}, mean of {len(means)} seeds"
+    return _Change(where, fmean(whole for whole, _ in means), fmean(middle for _, middle in means))
+
+
+def _names(run: StudiedRun) -> list[str]:
+    return [name for axis, name in run.axes.items() if axis != "seed"]
+
+
+def _mean_waits(run: StudiedRun) -> tuple[float, float] | None:
+    """The mean wait of a run, and that without the first and the last tenth of the time."""
     if run.outcome is None:
         return None
     jobs = run.outcome().executed
@@ -124,7 +170,7 @@ def _change(run: StudiedRun) -> float | None:
         return None
     share = (submitted - submitted.min()) / (submitted.max() - submitted.min())
     whole, middle = jobs["waiting_time"].mean(), jobs.loc[share.between(0.1, 0.9), "waiting_time"].mean()
-    return None if not whole > 0 or middle != middle else float(middle / whole - 1)
+    return None if middle != middle else (float(whole), float(middle))
 
 
 def contention(study: Study) -> Iterator[Check]:
