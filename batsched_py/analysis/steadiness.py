@@ -1,8 +1,9 @@
 """Whether a run has a steady state: then its means say something that does not depend on its length.
 
-Where more work arrives than the machine can do under a policy, the queue grows until arrivals end, and a mean
-wait tells how long the log is. This is seen in the backlog, the work of all waiting jobs over time: that of a
-steady run falls below half of its mean again and again, or is about as large in each part of the run.
+Where more work arrives than the machine can do under a policy, the queue grows until arrivals end, or until
+there is less again: a mean wait tells how long the log is, or when it was busy. This is seen in the backlog,
+the work of all waiting jobs over time: that of a steady run falls below half of its mean again and again, or
+is about as large in each part of the run.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Overview(Struct, frozen=True, omit_defaults=True):
     measured: str = ""
     """Over which window means, maxima and the utilization are; over the whole run if nothing is said."""
     unstable: str = ""
-    """What shows that there is no steady state, if that was seen: then the means tell how long the log is."""
+    """What shows that there is no steady state, if that was seen: one backlog makes most of the means."""
     partitions: int = 0
     """How many partitions the machine of the log had, if they are simulated as one."""
     wait_median: float = 0.0

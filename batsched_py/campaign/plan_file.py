@@ -143,10 +143,16 @@ class _File(Struct, forbid_unknown_fields=True):
     loads: list[Annotated[float, Meta(gt=0)]] = field(default_factory=list)
 
 
-def _window(content: _File) -> str:
+def _window(content: _File, runs: Sequence[Run]) -> str:
     """What tables say about what is measured."""
     if content.parts is not None:
-        return f"windows of {content.parts} of whole runs"
+        text = f"windows of {content.parts} of whole runs"
+        logs = {run.axes["log"]: any(not each.begin for each in run.windows.values()) for run in runs}
+        empty = [log for log, is_empty in logs.items() if is_empty]
+        if empty:
+            whose = "" if len(empty) == len(logs) else f" of {', '.join(empty)}"
+            text += f", of which the first{whose} begins on an empty machine"
+        return text
     return "all jobs of whole runs" if content.measure is None else str(Window.parse(content.measure))
 
 
@@ -206,7 +212,7 @@ class _Reader:
             own={name: column for name, column in metrics.items() if column is not None},
             remarks=[*self._entries.remarks, *self._remarks_on_loads(runs)],
             figures=figures,
-            window=_window(content),
+            window=_window(content, runs),
             units=content.units or "",
         )
 

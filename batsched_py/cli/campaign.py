@@ -254,11 +254,12 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
         campaign.measured(), wanted.metrics, wanted.baseline, wanted.own, wanted.units
     )
     compared = lazy.comparisons.comparisons_markdown(pairs)
+    reviewed = "".join(f"* {check}\n" for check in _review(campaign)) + "\n"
     for file in files:
         if file.suffix == ".html":
             with waiting("drawing rows") as moved:
                 lazy.html_report.write_html(file, campaign, moved, trust)
-        elif not _write_results(file, tables, campaign.table, compared):
+        elif not _write_results(file, tables, campaign.table, compared, reviewed):
             raise InputError(f"{file}: a report is written as .html, .md, .tex, .csv or .parquet")
     if not files:
         _say_review(campaign)
@@ -424,9 +425,13 @@ def _say_estimate(found: lazy.estimate.Estimate) -> None:
     say(told, err=True)
 
 
+def _review(campaign: lazy.store.Campaign) -> list[lazy.review.Check]:
+    return lazy.review.review(lazy.review_facts.of_campaign(campaign))
+
+
 def _say_review(campaign: lazy.store.Campaign) -> None:
     """Say what a reviewer would object to."""
-    for check in lazy.review.review(lazy.review_facts.of_campaign(campaign)):
+    for check in _review(campaign):
         if check.verdict != "ok":
             say(f"batsched-py: review: {check}", err=True)
 
@@ -454,12 +459,16 @@ def _open(place: Path) -> lazy.store.Campaign:
 
 
 def _write_results(
-    file: Path, tables: Sequence[lazy.tables.ResultTable], frame: Callable[[], Any], remarks: str = ""
+    file: Path,
+    tables: Sequence[lazy.tables.ResultTable],
+    frame: Callable[[], Any],
+    remarks: str = "",
+    review: str = "",
 ) -> bool:
     """Write tables for people, or data for programs, by the ending of the file; whether that is known."""
     match file.suffix:
         case ".md":
-            write_file(file, (lazy.tables.markdown(tables) + remarks).encode())
+            write_file(file, (review + lazy.tables.markdown(tables) + remarks).encode())
         case ".tex":
             write_file(file, lazy.tables.latex(tables).encode())
         case ".csv" | ".parquet":

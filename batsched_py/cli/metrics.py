@@ -143,7 +143,7 @@ def metrics_command(
     say(f"Measured: {told_window}.")
     steady = lazy.steadiness.steadiness(whole)
     if steady is not None and not steady.is_steady:
-        say(f"No steady state, so means tell how long the log is: {steady}.")
+        say(f"No steady state, so one backlog makes most of the means: {steady}.")
     lazy.console.console_for_tables().print(_table(figures, units))
     for each, found in groups.items():
         _print_groups(each, found, list(units))

@@ -119,10 +119,10 @@ def run_command(
 ) -> None:
     """Simulate workloads on a machine under a scheduler, and write PREFIX_jobs.csv and PREFIX_schedule.csv.
 
-    The summary says what is measured, and whether there is a steady state: where more work arrives than the
-    machine can do, means tell how long the log is. The files are those that Batsim writes. Without --hosts or
-    -p the machine is as large as the workload says that its own was. Jobs are submitted at their recorded
-    times, unless --users who react submit them.
+    The summary says what is measured, and whether there is a steady state: if not, one backlog makes most of
+    the means. The files are those that Batsim writes. Without --hosts or -p the machine is as large as the
+    workload says that its own was. Jobs are submitted at their recorded times, unless --users who react
+    submit them.
     With --energy there are also PREFIX_consumed_energy.csv, PREFIX_pstate_changes.csv and
     PREFIX_machine_states.csv.
 

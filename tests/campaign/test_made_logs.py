@@ -133,6 +133,9 @@ def test_jobs_that_are_in_no_whole_part_are_counted(tmp_path: Path) -> None:
         AXES.replace("28d", "16d").replace("loads =", "#").replace("fcfs", "#")
     )
     assert read_plan(tmp_path / "plan.toml").remarks == [said]
+    assert read_plan(tmp_path / "plan.toml").window == (
+        "windows of 16d of whole runs, of which the first begins on an empty machine"
+    )
     plan, out = str(tmp_path / "plan.toml"), str(tmp_path / "out")
     page = tmp_path / "report.html"
     for command in (

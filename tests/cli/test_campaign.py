@@ -122,7 +122,10 @@ def test_report_writes_every_kind_of_table(place: Path) -> None:
         "",
         "",
     )
-    assert (place / "report.md").read_text().startswith("### sample\n\n| scheduler | makespan (d) |")
+    review, _, tables = (place / "report.md").read_text().partition("\n\n")
+    assert review.startswith("* fail ")
+    assert "* fail generality: one log is no generalisation -> " in review
+    assert tables.startswith("### sample\n\n| scheduler | makespan (d) |")
     assert (place / "report.tex").read_text().startswith("\\begin{table}")
     assert (place / "report.csv").read_bytes() == (place / "out" / "plan" / "metrics.csv").read_bytes()
 

@@ -108,8 +108,8 @@ class ResultTable(Struct, frozen=True):
             yield f"The lag-1 autocorrelation between successive parts is at most {self.lag_1:.2f}."
         if self.unstable:
             yield (
-                f"{UNSTABLE} has no steady state: its queue grows with the length of the log, so its means "
-                f"are not compared ({'; '.join(self.unstable)})."
+                f"{UNSTABLE} has no steady state: one backlog makes most of its means, so they are not "
+                f"compared ({'; '.join(self.unstable)})."
             )
 
     def _of_best(self) -> str:
