@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,16 @@ def test_a_link_whose_bandwidth_changes_is_refused_and_its_file_was_not_recorded
     assert not (folder / "bw.txt").exists()
     with pytest.raises(InputError, match="link 'out': bandwidth_file would change it with time"):
         run(folder, folder)
+
+
+def test_without_its_missing_file_that_link_gives_all_that_was_recorded(shared: Path, tmp_path: Path) -> None:
+    """So whatever the file said did not change any of the 60 jobs."""
+    folder = tmp_path / MISSING_FILE
+    shutil.copytree(shared / "golden" / "batsim42" / MISSING_FILE, folder)
+    platform = (folder / "platform.xml").read_text()
+    (folder / "platform.xml").write_text(platform.replace(' bandwidth_file="bw.txt"', ""))
+    assert len(rows_of(folder / "jobs.csv")) == 60
+    assert differing(folder, tmp_path / "run") == []
 
 
 def test_the_samples_are_those_that_are_shared() -> None:

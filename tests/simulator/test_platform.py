@@ -139,7 +139,7 @@ def test_old_spelling_of_zones_and_blank_lines_before_the_declaration(write) -> 
     path = write(
         "\n\n<?xml version='1.0'?>\n"
         '<!DOCTYPE platform SYSTEM "https://nowhere.invalid/simgrid.dtd">'
-        '<platform version="4"><config id="General"><prop id="a" value="b"/></config>'
+        '<platform version="4"><config id="General"><prop id="contexts/guard-size" value="0"/></config>'
         f'<AS id="z" routing="Full">{MASTER}<host id="h" speed="1Gf"/></AS></platform>'
     )
     assert read_platform(path).hosts[0].zone_properties == {}

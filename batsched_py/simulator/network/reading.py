@@ -11,11 +11,10 @@ from math import isfinite
 from typing import TypeVar
 from xml.etree.ElementTree import Element
 
-from msgspec.structs import replace
-
 from batsched_py.simulator.network import zones
 from batsched_py.simulator.network.clusters import Cluster, Dragonfly, FatTree, Topology, Torus, Wiring
-from batsched_py.simulator.network.routing import TCP_GAMMA, Network, between
+from batsched_py.simulator.network.configuration import Configuration
+from batsched_py.simulator.network.routing import Network, between
 from batsched_py.simulator.network.zones import Duplex, Host, Link, Point, Routed, Router, Star, Way, Zone
 from batsched_py.simulator.simgrid_xml import line_of, parse_radical, required
 
@@ -70,14 +69,6 @@ def _number(element: Element, attribute: str, parse: Callable[[str], float], tex
         raise ValueError(f"{attribute} of {element.tag} {element.get('id', '')!r}: {error}") from None
 
 
-def positive(name: str, text: str) -> float:
-    """Read a number above 0 of the configuration."""
-    with suppress(ValueError):
-        if isfinite(value := float(text)) and value > 0:
-            return value
-    raise ValueError(f"{name} is {text!r} where it needs a number above 0")
-
-
 def coordinates(text: str) -> tuple[float, float, float]:
     """Read where a host of a Vivaldi zone is."""
     with suppress(ValueError):
@@ -117,8 +108,7 @@ class NetworkReader:
         """Hosts, routers and zones by name."""
         self.connects = False
         """Whether there are any routes; in a star, they may lead over no links at all."""
-        self.tcp_gamma = TCP_GAMMA
-        self._loopback = Link("loopback", 10e9, 0.0, fatpipe=True)
+        self._settings = Configuration()
         self._links: dict[str, Link | Duplex] = {}
         self._routes: list[tuple[Element, Zone]] = []
         self._fat_tree_hosts = 0
@@ -139,19 +129,16 @@ class NetworkReader:
 
     def network(self, hosts: list[str], master: str, path: str) -> Network:
         """The network of these hosts, in their order."""
-        return Network([self.points[name] for name in hosts], self.points.get(master), self.tcp_gamma, path)
+        return Network(
+            [self.points[name] for name in hosts], self.points.get(master), self._settings.tcp_gamma, path
+        )
 
     # --- zones -----------------------------------------------------------------------------------
 
     def _configure(self, element: Element) -> None:
         for prop in element.findall("prop"):
-            name, value = prop.get("id"), prop.get("value", "")
-            if name == "network/TCP-gamma":
-                self.tcp_gamma = positive(name, value)
-            elif name == "network/loopback-bw":
-                self._loopback = replace(self._loopback, bandwidth=positive(name, value))
-            elif name == "network/loopback-lat":
-                self._loopback = replace(self._loopback, latency=zones.parse_latency(value))
+            with _at(prop):
+                self._settings.set(required(prop, "id"), prop.get("value", ""))
 
     def _read_zone(self, element: Element, outer: Zone | None) -> None:
         zone = self._new_zone(element, outer)
@@ -173,7 +160,7 @@ class NetworkReader:
         name, routing = required(element, "id"), element.get("routing", "None")
         kind = routing.lower()
         if (routed := _ROUTED.get(kind)) is not None:
-            return self._known(routed(name, outer, self._loopback, between))
+            return self._known(routed(name, outer, self._settings.loopback, between))
         if kind in ("cluster", "vivaldi"):
             self.connects = True
             return self._known(Star(name, outer))

@@ -154,6 +154,67 @@ def test_hosts_of_different_worlds_have_no_route(tmp_path: Path) -> None:
             network.route(*pair)
 
 
+def configured(folder: Path, name: str, value: str) -> Path:
+    path = folder / "platform.xml"
+    path.write_text(
+        f'<platform version="4.1">\n<config>\n<prop id="{name}" value="{value}"/></config>\n'
+        f'<zone id="z" routing="Full">{MASTER}{TWO}{LINK}{ROUTE}</zone></platform>'
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        ("surf/precision", "1e-3", "surf/precision is '1e-3' where only 1e-09 is simulated"),
+        ("maxmin/precision", "0.1", "maxmin/precision is '0.1' where only 1e-05 is simulated"),
+        ("precision/work-amount", "fine", "precision/work-amount is 'fine' where only 1e-05 is simulated"),
+        ("maxmin/concurrency-limit", "2", "maxmin/concurrency-limit is '2' where only -1 is simulated"),
+        ("host/solver", "bmf", "host/solver is 'bmf' where only fairbottleneck is simulated"),
+        ("network/model", "CM02", "network/model is 'CM02': jobs need SimGrid's model ptask_L07"),
+        ("network/TCP-gamma", "0", "network/TCP-gamma is '0' where it needs a number above 0"),
+        ("network/loopback-bw", "nan", "network/loopback-bw is 'nan' where it needs a number above 0"),
+        (
+            "network/tcp-gamma",
+            "65536",
+            "network/tcp-gamma of <config> is neither simulated nor known to have no effect",
+        ),
+        (
+            "nonsense/option",
+            "1",
+            "nonsense/option of <config> is neither simulated nor known to have no effect",
+        ),
+        ("plugin", "host_dvfs", "plugin of <config> is neither simulated nor known to have no effect"),
+    ],
+)
+def test_a_property_that_would_change_what_is_not_simulated_is_refused(
+    tmp_path: Path, name: str, value: str, complaint: str
+) -> None:
+    path = configured(tmp_path, name, value)
+    with pytest.raises(InputError) as error:
+        read_platform(path)
+    assert str(error.value).startswith(f"{path}: line 3: {complaint}")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("network/bandwidth-factor", "0.9"),
+        ("network/weight-S", "20000"),
+        ("contexts/stack-size", "16"),
+        ("tracing/filename", "x.trace"),
+        ("host/model", "ptask_L07"),
+        ("surf/precision", "1e-9"),
+        ("maxmin/precision", "0.00001"),
+        ("host/solver", "fairbottleneck"),
+    ],
+)
+def test_a_property_without_effect_on_parallel_tasks_changes_nothing(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    assert read_platform(configured(tmp_path, name, value)).network is not None
+
+
 def test_a_command_says_it_in_one_line(tmp_path: Path) -> None:
     jobs = tmp_path / "jobs.json"
     jobs.write_text(
