@@ -8,8 +8,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -20,7 +21,7 @@ from tests.mutants.faults import Fault, faults_in
 ROOT = Path(__file__).resolve().parents[2]
 UNNOTICED = Path(__file__).with_name("unnoticed.toml")
 
-#: So long may the tests of an area take; a fault that makes them take longer is noticed.
+#: So long may the tests of an area take without a fault.
 PATIENCE = 3600
 
 
@@ -61,15 +62,38 @@ def main() -> int:
     parser.add_argument("--faults", type=int, default=20, help="How many in each area.")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    reasons = tomllib.loads(UNNOTICED.read_text()) if UNNOTICED.exists() else {}
+    areas = {name: AREAS[name] for name in options.area or AREAS}
+    reasons = tomllib.loads(UNNOTICED.read_text(encoding="utf-8"))
+    try:
+        poor = too_little_noticed(ROOT, areas, options.faults, options.seed, reasons)
+    except CopyFails as failure:
+        print(failure)
+        return 2
+    if poor:
+        print(f"too few are noticed in {', '.join(poor)}")
+    return int(bool(poor))
+
+
+class CopyFails(Exception):
+    """Its tests do, without a fault: they would seem to notice every fault."""
+
+
+def too_little_noticed(
+    root: Path, areas: Mapping[str, Area], count: int, seed: int, reasons: Mapping[str, str]
+) -> list[str]:
+    """Put so many faults into each area of a copy; in which fewer than nine of ten are noticed."""
     poor = []
     with tempfile.TemporaryDirectory() as folder:
-        copy = copied(Path(folder))
-        for name in options.area or AREAS:
-            chosen = drawn(AREAS[name], options.faults, Random(f"{options.seed} {name}"))
+        copy = copied(root, Path(folder))
+        for name, area in areas.items():
+            began = time.monotonic()
+            if wrong := first_failure(copy, area.tests, PATIENCE):
+                raise CopyFails(f"{name}: its tests fail without any fault: {wrong}")
+            patience = 60 + 5 * (time.monotonic() - began)
+            chosen = drawn(copy, area, count, Random(f"{seed} {name}"))
             noticed, excused = 0, 0
             for fault in chosen:
-                if is_noticed(fault, AREAS[name], copy):
+                if is_noticed(fault, area, copy, patience):
                     noticed += 1
                 elif reason := reasons.get(fault.name):
                     excused += 1
@@ -79,43 +103,46 @@ def main() -> int:
             print(f"{name}: {noticed} of {len(chosen)} noticed, {excused} cannot be", flush=True)
             if noticed < 0.9 * (len(chosen) - excused):
                 poor.append(name)
-    if poor:
-        print(f"too few are noticed in {', '.join(poor)}")
-    return int(bool(poor))
+    return poor
 
 
-def copied(folder: Path) -> Path:
-    """A copy of all files of the checkout, beside the same shared files."""
+def copied(root: Path, folder: Path) -> Path:
+    """A copy of all files of a checkout, beside the same shared files."""
     copy = folder / "checkout"
     listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=root, check=True, capture_output=True, text=True
     )
-    built = [str(path.relative_to(ROOT)) for path in (ROOT / "batsched_py").glob("_native*.so")]
-    for name in {*listed.stdout.splitlines(), *built}:
-        if (ROOT / name).is_file():
+    for name in {*listed.stdout.splitlines(), *(str(path.relative_to(root)) for path in libraries(root))}:
+        if (root / name).is_file():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, copy / name)
-    for beside, name in ((ROOT.parent, "shared"), (ROOT, ".venv"), (ROOT, ".venv5")):
+            shutil.copy2(root / name, copy / name)
+    for beside, name in ((root.parent, "shared"), (root, ".venv"), (root, ".venv5")):
         if (beside / name).exists():
-            (folder / name if beside != ROOT else copy / name).symlink_to((beside / name).resolve())
+            (folder / name if beside != root else copy / name).symlink_to((beside / name).resolve())
     return copy
 
 
-def drawn(area: Area, count: int, random: Random) -> list[Fault]:
+def libraries(root: Path) -> list[Path]:
+    """What was compiled in a checkout."""
+    return list((root / "batsched_py").glob("_native*.so"))
+
+
+def drawn(root: Path, area: Area, count: int, random: Random) -> list[Fault]:
     """So many faults, from any place of the code as likely as from any other."""
     files = sorted(
-        path.relative_to(ROOT)
+        path.relative_to(root)
         for folder in area.code
-        for path in (ROOT / folder).rglob("*")
-        if path.suffix in (".py", ".hpp") and area.without not in f"/{path.relative_to(ROOT)}"
+        for path in (root / folder).rglob("*")
+        if path.suffix in (".py", ".hpp") and area.without not in f"/{path.relative_to(root)}"
     )
-    possible = [fault for path in files for fault in faults_in(ROOT, path)]
+    possible = [fault for path in files for fault in faults_in(root, path)]
     return random.sample(possible, min(count, len(possible)))
 
 
-def is_noticed(fault: Fault, area: Area, copy: Path) -> bool:
-    """Whether a test fails with it; those are run first that have the name of the file."""
+def is_noticed(fault: Fault, area: Area, copy: Path, patience: float) -> bool:
+    """Whether a test fails with it or does not end; those with the name of the file are run first."""
     content = fault.into(copy)
+    built = {path: path.read_bytes() for path in libraries(copy) if fault.path.suffix == ".hpp"}
     try:
         if fault.path.suffix == ".hpp" and not _is_built(copy):
             return True
@@ -124,19 +151,27 @@ def is_noticed(fault: Fault, area: Area, copy: Path) -> bool:
             for folder in area.tests
             for test in sorted((copy / folder).rglob(f"test_*{fault.path.stem}*.py"))
         ]
-        return any(_fails(copy, tests) for tests in (own, area.tests) if tests)
+        return any(first_failure(copy, tests, patience) for tests in (own, area.tests) if tests)
     finally:
         (copy / fault.path).write_text(content, encoding="utf-8")
+        for path, library in built.items():
+            path.write_bytes(library)
 
 
-def _fails(copy: Path, tests: Sequence[str]) -> bool:
+def first_failure(copy: Path, tests: Sequence[str], patience: float) -> str:
+    """The first test that fails or what is wrong with all of them; empty if they pass."""
     environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     try:
-        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=PATIENCE)
+        done = subprocess.run(
+            command, cwd=copy, env=environment, capture_output=True, timeout=patience, text=True
+        )
     except subprocess.TimeoutExpired:
-        return True
-    return done.returncode not in (0, 5)  # 5: there were no such tests
+        return f"they have not ended after {patience:.0f} s"
+    if done.returncode in (0, 5):  # 5: there were no such tests
+        return ""
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    return failed[0] if failed else f"pytest ended with {done.returncode}"
 
 
 def _is_built(copy: Path) -> bool:

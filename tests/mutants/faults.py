@@ -58,12 +58,12 @@ class Fault:
     end: int
     new: str
     line: str
-    """The whole line, by which the fault is known when the file has changed elsewhere."""
+    """The whole line with the fault in it, by which it is known when the file has changed elsewhere."""
 
     @property
     def name(self) -> str:
         """What tells it from others, whichever line it is on."""
-        return f"{self.path}: {self.line}: {' '.join(self.new.split())}"
+        return f"{self.path}: {self.line}"
 
     def into(self, folder: Path) -> str:
         """Put it into a copy of the checkout; what the file contained."""
@@ -80,7 +80,7 @@ def faults_in(root: Path, path: Path) -> list[Fault]:
     found = []
     for begin, end, new in pieces:
         first = text.rfind("\n", 0, begin) + 1
-        line = text[first : text.find("\n", begin)]
+        line = text[first:begin] + new + text[end:].partition("\n")[0]
         found.append(Fault(path, begin, end, new, " ".join(line.split())))
     return found
 
