@@ -31,6 +31,7 @@ COMMANDS = {
     "convert": f"convert {SAMPLE} out.json",
     "generate": "generate lublin -n 3000 --seed 1 --output out.swf",
     "report": "campaign report results --output report.html",
+    "tune": "tune tuning.toml -d tuned -j 2",
 }
 
 PLAN = f"""
@@ -43,6 +44,29 @@ full = {{ hosts = 64 }}
 [schedulers]
 fcfs = {{}}
 easy = {{}}
+"""
+
+TUNING = f"""
+name = "small"
+objectives = ["mean_bounded_slowdown"]
+trials = 4
+batch = 2
+parts = "4d"
+search_parts = [2, 3]
+held_out_parts = [4]
+
+[logs]
+sample = {{ file = "{SAMPLE}" }}
+
+[platforms]
+full = {{ hosts = 64 }}
+
+[schedulers]
+today = {{ name = "easy" }}
+candidate = {{ name = "easy", options = {{ order = "-wait**{{a}}" }} }}
+
+[search]
+a = {{ from = 0.0, to = 4.0 }}
 """
 
 
@@ -69,7 +93,7 @@ def kills(count: int, random: Random) -> Iterator[str]:
             place = room / "place"
             shutil.rmtree(place, ignore_errors=True)
             shutil.copytree(room / name / "before", place)
-            old = random.random() < 0.5 and name not in ("campaign", "report")
+            old = random.random() < 0.5 and name not in ("campaign", "tune")
             for file in _files(room / name / "after") if old else ():
                 (place / file).write_bytes(b"old")
             number_of_signal = random.choice(SIGNALS)
@@ -84,6 +108,7 @@ def _prepared(room: Path, name: str) -> float:
     before, after = room / name / "before", room / name / "after"
     before.mkdir(parents=True)
     (before / "plan.toml").write_text(PLAN)
+    (before / "tuning.toml").write_text(TUNING)
     if name == "report":
         shutil.copytree(room / "campaign" / "after" / "results", before / "results")
     shutil.copytree(before, after)
@@ -108,7 +133,7 @@ def _files(folder: Path) -> dict[Path, bytes]:
     return {
         path.relative_to(folder): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.relative_to(folder).parts[0] not in ("results", "plan.toml")
+        if path.is_file() and path.relative_to(folder).parts[0] not in ("results", "plan.toml", "tuning.toml")
     }
 
 
