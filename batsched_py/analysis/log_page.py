@@ -77,7 +77,8 @@ def _weekly_load(known: Description) -> Figure | None:
     running, submitted = [], []
     for week, each in enumerate(weeks):
         busy, new = 100 * (each.utilization or 0.0), 100 * (each.load or 0.0)
-        text = f"{busy:.0f} % busy, {new:.0f} % submitted, {each.users} users"
+        who = "" if each.users is None else f", {each.users} users"
+        text = f"{busy:.0f} % busy, {new:.0f} % submitted{who}"
         running.append(Point(week + 0.5, busy, _date(known, week), text))
         submitted.append(Point(week + 0.5, new, _date(known, week), text))
     return Figure(
@@ -268,7 +269,13 @@ def _tiles(known: Description) -> str:
     load, bags = known.load, known.bags
     shown = [
         ("jobs", f"{load.jobs:,}", f"{known.characterised:,} {_did(known)}"),
-        ("users", f"{load.users:,}", f"{known.users.half_of_jobs} submit half of the jobs"),
+        (
+            "users",
+            pages.or_unknown(load.users, ","),
+            f"{known.users.half_of_jobs} submit half of the jobs"
+            if known.users
+            else "no job says whose it is",
+        ),
         (
             "processors",
             f"{load.machine:,}" if load.machine else "?",
@@ -382,13 +389,15 @@ def _of_weeks(known: Description) -> Iterator[str]:
         pages.table(
             "Locality: how far a week's distribution is from the whole log's",
             ("of", "distance (0 to 1)", "by chance"),
-            [(name, f"{each.distance:.2f}", f"{each.by_chance:.2f}") for name, each in compared.items()],
+            [(name, f"{it.distance:.2f}", f"{it.by_chance:.2f}") for name, it in compared.items() if it],
         ),
     )
 
 
 def _of_users(known: Description) -> Iterator[str]:
-    """The section of users, and of those that stand out."""
+    """The section of users, and of those that stand out, if jobs say whose they are."""
+    if known.users is None:
+        return
     found, repetition = known.flurries, pages.or_unknown(known.locality.repetition, ".0%")
     busiest = [
         (f"{user.user}", f"{user.jobs:,}", _bar(user.share_of_jobs), _bar(user.share_of_work))
@@ -401,13 +410,16 @@ def _of_users(known: Description) -> Iterator[str]:
     outstanding += [
         (f"{each.user}", "all", f"{each.jobs:,}", _bar(each.share_of_jobs)) for each in found.dominating
     ]
+    left_out = (
+        f" {known.users.unknown:,} jobs of unknown users are left out here." if known.users.unknown else ""
+    )
     yield pages.section(
         "Users",
         f"{known.users.sessions:,} sessions, where an hour of silence lies between two, of "
         f"{known.users.jobs_per_session.mean:.1f} jobs on average. {repetition} of the jobs agree with the "
         "same user's previous one in all attributes of a bag. A flurry is a week in which a user submits "
         "half of the jobs and three times those of the median week; a dominating user submits a quarter of "
-        "all.",
+        f"all.{left_out}",
         pages.table("Busiest users", ("user", "jobs", "share of jobs", "share of work"), busiest),
         pages.table(
             "Flurries and dominating users", ("user", "weeks", "jobs", "share of jobs then"), outstanding

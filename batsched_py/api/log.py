@@ -170,7 +170,9 @@ class Log:
         submit = self.columns.submit
         return [
             f"{len(self):,} jobs",
-            f"{len(set(self.columns.user.tolist())):,} users",
+            "unknown users"
+            if (users := lazy.over_time.nb_users(self.columns)) is None
+            else f"{users:,} users",
             "unknown processors" if self.hosts is None else f"{self.hosts:,} processors",
             duration(float(submit[-1] - submit[0])) if len(self) else "no time",
         ]

@@ -233,14 +233,14 @@ def _sections(known: lazy.description.Description) -> dict[str, list[tuple[str, 
     return {
         known.name: [
             ("jobs", f"{load.jobs:,}"),
-            ("users", f"{load.users:,}"),
-            ("processors", f"{load.machine:,}" if load.machine else "unknown"),
+            ("users", _count(load.users)),
+            ("processors", _count(load.machine)),
             ("from first to last submission", duration(load.duration)),
             ("load", _share(load.load)),
             ("utilization", _share(load.utilization)),
-            ("users who submit half of the jobs", f"{users.half_of_jobs:,}"),
-            ("sessions (an hour of silence between)", f"{users.sessions:,}"),
-            ("mean jobs of a session", f"{users.jobs_per_session.mean:.2f}"),
+            ("users who submit half of the jobs", _count(users.half_of_jobs if users else None)),
+            ("sessions (an hour of silence between)", _count(users.sessions if users else None)),
+            ("mean jobs of a session", f"{users.jobs_per_session.mean:.2f}" if users else "unknown"),
             ("submitted in working hours", _share(known.cycles.working_hours, no_start)),
             ("submitted at weekends", _share(known.cycles.weekend, no_start)),
         ],
@@ -321,6 +321,10 @@ def _bags(known: lazy.description.Description) -> Iterator[tuple[str, str]]:
                 f"deviation within bags of {each.run_time_from:g} to {each.run_time_to:g} s",
                 f"{each.variability:,.0f} s",
             )
+
+
+def _count(value: int | None) -> str:
+    return f"{value:,}" if value else "unknown"
 
 
 def _share(value: float | None, unknown: str = "unknown") -> str:

@@ -194,6 +194,19 @@ def test_what_a_log_does_not_tell_no_copy_of_it_fails(
     assert "does not say how large its machine is: the model takes the 7 processors" in caplog.text
 
 
+def test_without_users_there_are_none(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("submit,run_time,requested_processors\n0,10,1\n9000,20,2\n9001,5,1\n")
+    known = json.loads(output("describe", tmp_path / "log.csv", "--json"))
+    assert (known["users"], known["load"]["users"], known["load"]["weeks"][0]["users"]) == (None, None, None)
+    assert (known["locality"]["user"], known["locality"]["repetition"]) == (None, None)
+    assert list(known["flurries"]["weekly"]) == ["others"]
+    output("describe", tmp_path / "log.csv", "--output", tmp_path / "log.html")
+    assert "no job says whose it is" in (tmp_path / "log.html").read_text()
+    text = output("describe", tmp_path / "log.csv")
+    for what in ("users", "users who submit half of the jobs", r"sessions \(.*\)", "mean jobs of a session"):
+        assert re.search(rf"^  {what} +unknown$", text, re.MULTILINE), what
+
+
 def test_describe_prints_json(sample: Path) -> None:
     known = json.loads(output("describe", sample, "--json"))
     assert known["load"]["jobs"] == 3000

@@ -78,7 +78,8 @@ class Description(Struct, frozen=True, kw_only=True):
     name: str
     header: dict[str, str]
     load: over_time.Load
-    users: of_users.Users
+    users: of_users.Users | None
+    """None where no job says whose it is."""
     cycles: over_time.Cycles
     flurries: of_users.Flurries
     quality: Quality

@@ -16,7 +16,8 @@ class Week(Struct, frozen=True, kw_only=True):
     """Seven days of a log, counted from its first submission."""
 
     jobs: int
-    users: int
+    users: int | None
+    """How many there are; none where no job of the log says whose it is."""
     load: float | None
     """Work submitted in the week, over what the machine can do in a week."""
     utilization: float | None
@@ -27,7 +28,8 @@ class Load(Struct, frozen=True, kw_only=True):
     """How much a machine had to do."""
 
     jobs: int
-    users: int
+    users: int | None
+    """How many there are; none where no job says whose it is."""
     machine: int | None
     """Processors of the machine, if the header says so; without them load and utilization are unknown."""
     start: int | None
@@ -54,7 +56,7 @@ def load(log: SwfLog) -> Load:
     total = float(work.sum())
     return Load(
         jobs=len(log),
-        users=len(np.unique(log.user)),
+        users=nb_users(log),
         machine=machine,
         start=None if origin is None else origin + int(first),
         duration=last - first,
@@ -63,6 +65,11 @@ def load(log: SwfLog) -> Load:
         utilization=_share(total, machine, end - begin),
         weeks=_weeks(log, work, machine),
     )
+
+
+def nb_users(log: SwfLog) -> int | None:
+    """How many users there are, if any job says whose it is."""
+    return len(np.unique(log.user[log.user >= 0])) or None
 
 
 def intervals(submit: Floats, length: float) -> Integers:
@@ -99,12 +106,13 @@ def _weeks(log: SwfLog, work: Floats, machine: int | None) -> list[Week]:
     starts = log.submit + np.maximum(log.wait, 0)
     until_end = _passed_since(starts + log.run_time, sizes, moments)
     busy = np.diff(_passed_since(starts, sizes, moments) - until_end)
-    active = np.unique(np.stack([week, log.user]), axis=1)[0]
+    known = log.user >= 0
+    active = np.unique(np.stack([week[known], log.user[known]]), axis=1)[0]
     users = np.bincount(active, minlength=count)
     return [
         Week(
             jobs=int(jobs[i]),
-            users=int(users[i]),
+            users=int(users[i]) if known.any() else None,
             load=_share(float(submitted[i]), machine, WEEK),
             utilization=_share(float(busy[i]), machine, WEEK),
         )

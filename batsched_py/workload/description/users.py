@@ -27,9 +27,11 @@ class BusyUser(Struct, frozen=True, kw_only=True):
 
 
 class Users(Struct, frozen=True, kw_only=True):
-    """The users of a log and how they work."""
+    """The users of a log and how they work, as far as jobs say whose they are."""
 
     users: int
+    unknown: int
+    """How many jobs do not say whose they are; all the rest here is about the others."""
     busiest: list[BusyUser]
     half_of_jobs: int
     """How few users submit half of the jobs."""
@@ -42,8 +44,11 @@ class Users(Struct, frozen=True, kw_only=True):
     """From the last submission of a session to the first of the same user's next one."""
 
 
-def users(log: SwfLog) -> Users:
-    """Describe the users of a log; -1 counts as one of them."""
+def users(log: SwfLog) -> Users | None:
+    """Describe the users of a log; none if no job says whose it is."""
+    whole, log = log, log.select(log.user >= 0)
+    if not len(log):
+        return None
     numbers, who = np.unique(log.user, return_inverse=True)
     jobs = np.bincount(who)
     work = np.bincount(who, log.run_time * np.maximum(log.processors, 0))
@@ -60,6 +65,7 @@ def users(log: SwfLog) -> Users:
     assert jobs_per_session is not None and durations is not None
     return Users(
         users=len(numbers),
+        unknown=len(whole) - len(log),
         busiest=[
             BusyUser(
                 user=int(numbers[i]),
@@ -116,7 +122,7 @@ class Flurries(Struct, frozen=True, kw_only=True):
     flurries: list[Flurry]
     dominating: list[DominatingUser]
     weekly: dict[str, list[int]]
-    """Jobs in each week of the users that stand out or are the busiest, by number, then of ``others``."""
+    """Jobs in each week of the users that stand out or are the busiest, by number, then of all ``others``."""
 
 
 def flurries(log: SwfLog) -> Flurries:
@@ -124,7 +130,7 @@ def flurries(log: SwfLog) -> Flurries:
     found = find_flurries(log)
     weeks = intervals(log.submit, WEEK)
     count = int(weeks.max()) + 1
-    numbers, jobs = np.unique(log.user, return_counts=True)
+    numbers, jobs = np.unique(log.user[log.user >= 0], return_counts=True)
     busiest = numbers[np.argsort(-jobs, kind="stable")].tolist()
     shown = list(dict.fromkeys([*(flurry.user for flurry in found), *busiest]))[:_LISTED_USERS]
     whose = {str(user): log.user == user for user in shown} | {"others": ~np.isin(log.user, shown)}
@@ -189,7 +195,8 @@ class Locality(Struct, frozen=True, kw_only=True):
 
     run_time: AttributeLocality
     size: AttributeLocality
-    user: AttributeLocality
+    user: AttributeLocality | None
+    """Of the jobs that say whose they are, if there are any."""
     repetition: float | None
     """Share of the jobs that agree in all attributes of a bag with the same user's previous job."""
 
@@ -197,13 +204,16 @@ class Locality(Struct, frozen=True, kw_only=True):
 def locality(log: SwfLog) -> Locality:
     """Describe the locality of a log."""
     weeks = np.unique(intervals(log.submit, WEEK), return_inverse=True)[1]
+    known = log.user >= 0
     order = np.argsort(log.user, kind="stable")
-    same_user = np.diff(log.user[order]) == 0
+    same_user = (np.diff(log.user[order]) == 0) & known[order][1:]
     again = (np.diff(bag_keys(log)[order]) == 0)[same_user]
     return Locality(
         run_time=_locality(_binned(log.run_time), weeks),
         size=_locality(_binned(requested(log)), weeks),
-        user=_locality(np.unique(log.user, return_inverse=True)[1], weeks),
+        user=_locality(np.unique(log.user[known], return_inverse=True)[1], weeks[known])
+        if known.any()
+        else None,
         repetition=float(np.mean(again)) if len(again) else None,
     )
 

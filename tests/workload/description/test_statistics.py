@@ -15,7 +15,7 @@ from batsched_py.workload.description.jobs import (
     pearson,
 )
 from batsched_py.workload.description.over_time import arrival_hurst, cycles, load
-from batsched_py.workload.description.users import locality, users
+from batsched_py.workload.description.users import flurries, locality, users
 from batsched_py.workload.models.arrivals import fractional_gaussian_noise
 from tests.logs import log_of
 
@@ -89,6 +89,7 @@ def test_nobody_knows_working_hours_without_a_beginning() -> None:
 def test_sessions_are_separated_by_an_hour_of_silence() -> None:
     log = log_of(submit=[0, 1800, 1800 + 3599, 1800 + 3599 + 3600, 100], user=[1, 1, 1, 1, 2])
     found = users(log)
+    assert found is not None
     assert found.sessions == 3
     assert found.jobs_per_session.percentiles[-1] == 3
     assert found.breaks is not None and found.breaks.percentiles[0] == 3600
@@ -135,6 +136,18 @@ def test_weeks_of_another_kind_are_far_from_the_whole() -> None:
     alike = locality(log_of(submit=weeks * WEEK, run_time=10 + np.arange(1000) % 10, user=1))
     assert alike.run_time.distance == pytest.approx(0)
     assert alike.user.distance == 0
+
+
+def test_jobs_of_unknown_users_are_counted_and_left_out() -> None:
+    log = log_of(submit=[0, 10, 20, 30], user=[-1, 1, -1, 2], requested_processors=4)
+    found = users(log)
+    assert found is not None
+    assert (found.users, found.unknown, found.sessions) == (2, 2, 2)
+    assert [(each.user, each.share_of_jobs) for each in found.busiest] == [(1, 0.5), (2, 0.5)]
+    assert load(log).users == 2
+    assert load(log).weeks[0].users == 2
+    assert locality(log).repetition is None, "two jobs without a user are not those of one"
+    assert list(flurries(log).weekly) == ["1", "2", "others"]
 
 
 def test_repetition_compares_with_the_same_users_previous_job() -> None:
