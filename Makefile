@@ -12,7 +12,7 @@ BIN := .venv/bin
 CORE := hatch_build.py $(wildcard native/*.hpp native/binding/*)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help docs demo dist-check test test-slow test-lowest test-newest lint bench fuzz kills mutants clean
+.PHONY: help docs demo playground dist-check test test-slow test-lowest test-newest lint bench fuzz kills mutants clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -50,6 +50,9 @@ lint: .venv/dev.stamp  ## ruff and mypy
 docs: .venv/dev.stamp  ## build the documentation site, out/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open out/site/index.html in a browser, or: $(BIN)/mkdocs serve"
+
+playground: .venv/core.stamp  ## make a page that simulates in a browser, out/playground
+	$(BIN)/python playground/build.py
 
 bench: .venv/dev.stamp  ## measure how fast it is
 	$(BIN)/python benchmarks/bench.py

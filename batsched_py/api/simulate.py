@@ -255,7 +255,7 @@ def _files_and_logs(played: Sequence[Any]) -> tuple[tuple[str, ...], dict[int, l
     """How the workloads are called, and those of them that are in memory, by their places."""
     files, logs = [], {}
     for place, each in enumerate(played):
-        if isinstance(each, lazy.log.Log):
+        if not isinstance(each, str | os.PathLike) and isinstance(each, lazy.log.Log):
             logs[place] = each.columns
             files.append(each.columns.path if each.is_as_read else each.name)
         else:

@@ -14,7 +14,6 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from math import isfinite
-from time import thread_time
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
@@ -30,6 +29,11 @@ from batsched_py.plugins import Registry
 from batsched_py.protocol.events import Event
 from batsched_py.protocol.jobs import Host, Job, JobState
 from batsched_py.schedulers.cluster import Cluster
+
+try:
+    from time import thread_time
+except ImportError:  # Python in a browser has one thread
+    from time import process_time as thread_time
 
 #: Begins a file, by its name and its first line, and gives what writes to it.
 Open = Callable[[str, str], Callable[[str], object]]
