@@ -67,6 +67,12 @@ def slurm_command() -> None:
     "The jobs: a log of `sacct -P --allusers`, or a .csv with the columns at, run and args (of sbatch).",
     type=FILE,
 )
+@option(
+    "--since DATE",
+    "The DATE of `sacct -S`. Jobs that ran then are submitted when they started; those that waited start "
+    "later than that.",
+    default="",
+)
 @accounts_option
 @reservations_option
 @zone_option
@@ -93,12 +99,14 @@ def import_command(source: Path, folder: Path, no_check: bool, **given: Any) -> 
       NodeList,ReqMem,ReqTRES,AllocTRES,Constraints,Reservation,Priority,Reason,SubmitLine > jobs.sacct
       sacctmgr -P show assoc tree > assoc.txt; sacctmgr -P show qos > qos.txt
       batsched-py slurm import /etc/slurm/slurm.conf twin --jobs jobs.sacct \\
-          --accounts assoc.txt --accounts qos.txt --zone Europe/Paris
+          --accounts assoc.txt --accounts qos.txt --zone Europe/Paris --since 2026-01-01
     """
     from batsched_py.slurm import scenario as twin
     from batsched_py.workload.sources.accounting import zone_named
 
     zone_named(given["zone"])
+    if given["since"] and (given["jobs"] is None or given["jobs"].suffix == ".csv"):
+        raise InputError("--since is about a log of sacct; give it by --jobs")
     sources = twin.Sources(conf=source, **given)
     if source.is_dir():
         sources = twin.Sources.of_folder(source, sources)
@@ -115,7 +123,8 @@ def import_command(source: Path, folder: Path, no_check: bool, **given: Any) -> 
         from batsched_py.slurm import tables, worth
 
         click.echo("")
-        tables.worth_tables(worth.worth_of(folder, given["jobs"], given["zone"], findings.unmodelled))
+        found = worth.worth_of(folder, given["jobs"], given["zone"], findings.unmodelled, scenario.early)
+        tables.worth_tables(found)
     if scenario.jobs:
         workload, platform, configuration = (
             quote(str(folder / name)) for name in (twin.WORKLOAD_FILE, twin.PLATFORM, twin.CONFIGURATION)

@@ -25,6 +25,7 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.protocol.shown import shown
 from batsched_py.simulator.machine_files import NodeKind
+from batsched_py.slurm.beginning import NOT_BEFORE, RAN, from_the_beginning, look_cut
 from batsched_py.slurm.jobs import JobMaker, settle_gpus
 from batsched_py.slurm.policy.job import FIELD, GPU
 from batsched_py.slurm.policy.settings import Configuration, Partition
@@ -49,12 +50,19 @@ _FIELDS = ("account", "qos", "reservation", "id")
 _SAID_ONLY = ("licences", "exclusive", "one_switch", "begin", "deadline")
 
 
-def read_slurm_log(path: Path, zone: str) -> tuple[SwfLog, Clock]:
-    """A log, and when it begins."""
-    log = read_log(path, "sacct", {"zone": zone})
-    start = start_of(log)
-    first = float(log.submit.min())
-    return log, Clock(None if start is None else start + first, zone)
+def read_slurm_log(
+    path: Path, zone: str, since: str, findings: Findings
+) -> tuple[SwfLog, Clock, frozenset[str]]:
+    """A log, when it begins, and its jobs that were submitted before ``since``, if that is given."""
+    log, early = read_log(path, "sacct", {"zone": zone}), frozenset[str]()
+    start, first = start_of(log), float(log.submit.min())
+    clock = Clock(None if start is None else start + first, zone)
+    if since:
+        log, early = from_the_beginning(log, since, zone, findings)
+    elif count := look_cut(log):
+        told = "waited though no job of the log had ended: does it begin with `sacct -S`? then give --since"
+        findings.left_out(str(path), f"{told} ({count} x)")
+    return log, clock, early
 
 
 def with_users(configuration: Configuration, log: SwfLog) -> Configuration:
@@ -105,7 +113,9 @@ def jobs_of(
         if not what.startswith("size of the machine"):
             findings.left_out(log.path, f"guessed: {what} ({count} x)")
     maker = LogMaker(configuration, words, clock)
-    submissions = _LogSubmissions(log, configuration, machine, words, maker.counted)
+    start = start_of(log)
+    later = 0.0 if start is None or clock.start is None else start + float(log.submit.min()) - clock.start
+    submissions = _LogSubmissions(log, configuration, machine, words, maker.counted, later)
     jobs = list(_jobs(workload, submissions, maker, findings))
     known = workload.profiles
     longer = {job.profile: Delay(seconds=job.walltime) for job in jobs if job.profile not in known}
@@ -219,7 +229,8 @@ def _jobs(
         for job in made:
             is_late = "time_limit" in job.extra[FIELD] and log.more["state"][row] == "TIMEOUT"
             profile = profile_name(job.walltime) if is_late else logged.profile
-            yield replace(job, profile=profile, extra=job.extra | {RECORDED_FINISH: float(finish)})
+            finished = float(finish) + submissions.later
+            yield replace(job, profile=profile, extra=job.extra | {RECORDED_FINISH: finished})
 
 
 class _LogSubmissions:
@@ -232,6 +243,7 @@ class _LogSubmissions:
         machine: Sequence[NodeKind],
         words: NodeWords,
         counted: Counter[str],
+        later: float,
     ) -> None:
         self.log = log
         self._words = words
@@ -241,7 +253,9 @@ class _LogSubmissions:
         self._lines = log.more.get("submit_line")
         self._default = [partition.name for partition in configuration.partitions if partition.default]
         self._reservations = sorted(configuration.reservations, key=lambda each: each.start)
-        self._first = float(log.submit.min())
+        self.later = later
+        """How long after the beginning the first job is submitted, in seconds."""
+        self._first = float(log.submit.min()) - later
         selection, partitions = configuration.selection, configuration.partitions
         self._has_default_memory = bool(selection.def_mem_per_cpu or selection.def_mem_per_node) or any(
             each.def_mem_per_cpu or each.def_mem_per_node for each in partitions
@@ -364,7 +378,7 @@ class _LogSubmissions:
         return Submission(
             name=job.name,
             where=self.log.path,
-            at=job.submission_time,
+            at=job.submission_time + self.later,
             run_time=float(self.log.run_time[row]),
             tasks=request.get("tasks", job.size),
             cpus_per_task=request.get("cores", 1),
@@ -382,6 +396,10 @@ class _LogSubmissions:
         eligible = self.log.more.get("eligible")
         if eligible is not None and eligible[row] > 0 and AFTER not in job.extra:
             fields["begin"] = float(eligible[row])
+        if NOT_BEFORE in self.log.more and (later := float(self.log.more[NOT_BEFORE][row])):
+            fields["not_before"] = later
+        if RAN in self.log.more and self.log.more[RAN][row]:
+            fields["runs"] = True
         if "reservation" in fields:
             fields["reservation"] = self._reservation(fields["reservation"], row)
         if self._executables[row]:

@@ -128,6 +128,8 @@ class Sources(Struct, frozen=True, kw_only=True):
     jobs: Path | None = None
     """A log of ``sacct``, or a ``jobs.csv`` of a recorded scenario."""
     zone: str = "UTC"
+    since: str = ""
+    """Since when a log of ``sacct`` has all jobs, if that is known."""
 
     @classmethod
     def of_folder(cls, folder: Path, given: Sources | None = None) -> Sources:
@@ -148,6 +150,8 @@ class Scenario(Struct):
     jobs: list[Job]
     profiles: Mapping[str, Profile]
     findings: Findings
+    early: frozenset[str] = frozenset()
+    """The jobs that were submitted before the log begins; what they waited for is not known."""
 
     @property
     def configuration(self) -> Configuration:
@@ -164,8 +168,9 @@ def read_scenario(sources: Sources) -> Scenario:
     words = words_of(cluster.machine)
     jobs: list[Job] = []
     profiles: Mapping[str, Profile] = {}
+    early = frozenset[str]()
     if sources.jobs is not None and not is_recorded:
-        log, clock = read_slurm_log(sources.jobs, sources.zone)
+        log, clock, early = read_slurm_log(sources.jobs, sources.zone, sources.since, findings)
     configuration = configured(cluster, sources.reservations, sources.accounting, clock, findings)
     configuration = replace(configuration, start=clock.written())
     if log is not None:
@@ -181,7 +186,7 @@ def read_scenario(sources: Sources) -> Scenario:
         profiles = {profile_name(time): Delay(seconds=time) for time in run_times}
     findings.check()
     check_dependencies(jobs, str(sources.jobs))
-    return Scenario(cluster, jobs, profiles, findings)
+    return Scenario(cluster, jobs, profiles, findings, early)
 
 
 def configured(

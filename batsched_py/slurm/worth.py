@@ -7,7 +7,7 @@ the light of it: a difference that is smaller than its own error says nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,9 +53,12 @@ class Worth(Struct, frozen=True, kw_only=True):
         return self.all if grouping is None else self.groups.get(grouping, {}).get(name)
 
 
-def worth_of(folder: Path, log: Path, zone: str, unmodelled: Sequence[Finding]) -> Worth:
-    """Simulate the log of a twin, compare, and keep the result in the folder."""
+def worth_of(
+    folder: Path, log: Path, zone: str, unmodelled: Sequence[Finding], early: Collection[str] = ()
+) -> Worth:
+    """Simulate the log of a twin, compare all but ``early`` jobs, and keep the result in the folder."""
     recorded, drawn = read_jobs(log, zone), list[pd.DataFrame]()
+    recorded = recorded[~recorded.index.isin(list(early))]
     with TemporaryDirectory(prefix="worth-") as room, progress("simulations", lambda: (len(drawn), DRAWS)):
         for table in simulations(folder, Path(room), DRAWS, [recorded]):
             drawn.append(table)

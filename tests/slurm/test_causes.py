@@ -57,6 +57,13 @@ def test_resources_that_are_lacking_and_who_is_before() -> None:
     assert found["3"] == ["waits (Resources): 2 processors of 3 are free; priority 500 (qos 500)"]
 
 
+def test_a_job_that_waited_when_a_log_begins_is_as_old_as_it_was() -> None:
+    """Both may start after 700 s only, and wait for the first until 1000 s."""
+    found = causes(job(0, 8), job(1, 8, not_before=700.0), job(2, 8, begin=700.0))
+    assert "age" in found["1"][0] and "age" not in found["2"][0]
+    assert found["2"][0].startswith("waits (Resources): 0 processors of 8 are free; behind 1;")
+
+
 def test_room_that_is_kept_for_others() -> None:
     whole = {"nodes": 2, "exclusive": True}
     (told,) = causes(job(0, 4), job(1, 2, whole), job(2, 1))["2"][:1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -13,6 +14,8 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.slurm.comparison import read_jobs
 from batsched_py.slurm.prepared import spread_of_phases
 from batsched_py.slurm.scenario import Scenario, Sources, read_scenario, write_scenario
+from batsched_py.workload.batsim_json import read_batsim_json
+from tests.processes import call_here
 from tests.slurm.scenario import SHARED
 from tests.slurm.test_fidelity import needs_shared
 
@@ -108,6 +111,29 @@ def test_a_command_with_an_option_that_is_not_modelled_does_not_tell_all(tmp_pat
     command = "sbatch --ntasks-per-socket=4 --sockets-per-node=2 --wrap x"
     (job,) = imported(tmp_path, line(1, command, cpus=8, had=8)).jobs
     assert job.size == 8
+
+
+def test_a_log_that_begins_while_the_cluster_is_at_work(tmp_path: Path) -> None:
+    """At 8:30, job 1 runs on all nodes since 8:20, and job 2 waits; who was before job 1 is not told."""
+    ran = {"start": "2026-05-01T08:20:10", "end": "2026-05-01T08:40:10", "hosts": "n[1-4]"}
+    then = {"start": "2026-05-01T08:40:11", "end": "2026-05-01T08:41:11"}
+    rows = [
+        line(1, "sbatch -n 32 --wrap x", cpus=32, had=32, nodes=4, **ran).replace("|60|00:10", "|1200|01:00"),
+        line(2, "sbatch -n 8 --wrap x", cpus=8, had=8, **then),
+        line(35, "sbatch -n 8 --wrap x", cpus=8, had=8, **then),
+    ]
+    whole = imported(tmp_path, *rows)
+    assert any("give --since (1 x)" in each.what for each in whole.findings.unmodelled)
+    options = ["--jobs", tmp_path / "jobs.sacct", "--since", "2026-05-01T08:30:00"]
+    code, _, err = call_here(["slurm", "import", tmp_path / "slurm.conf", tmp_path / "twin", *options])
+    assert (code, err) == (0, "")
+    jobs = {job.name: job for job in read_batsim_json(tmp_path / "twin" / "workload.json", "w0").jobs}
+    assert [jobs[name].submission_time for name in "12"] == [1140, 60], "seconds after 8:01:10"
+    assert jobs["1"].extra["slurm"]["runs"] is True
+    assert jobs["2"].extra["slurm"]["not_before"] == 1670
+    table = json.loads((tmp_path / "twin" / "worth.json").read_text())["all"]
+    assert table["waits"]["jobs"] == 1, "the third"
+    assert table["start_difference"] < 120, "it waits for job 1, which simulated runs until 8:40, too"
 
 
 def test_a_separator_inside_of_a_value(tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ class JobFields(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """A priority that was given; then none is computed. A job with 0 is held."""
     begin: Annotated[float, Meta(ge=0)] = 0.0
     """It may not start before, in seconds since its submission."""
+    not_before: Annotated[float, Meta(ge=0)] = 0.0
+    """The same of a job that waited when a log begins: it grows older all the time."""
     deadline: Annotated[float, Meta(ge=0)] | None = None
     """When its time limit must be over, in seconds since its submission; it is given up if that cannot be."""
     hold: bool = False
@@ -372,6 +374,8 @@ class WaitingRecord:
     reserves: bool = True
     """Whether nodes may be kept for it; not with the flag ``NoReserve`` of its QOS."""
     submitted: int = 0
+    aged: float = 0.0
+    """Since when it grows older."""
     latest_start: float = inf
     """After this second it is given up, because it could not end before its deadline."""
     parts: tuple[int, tuple[float, ...]] = (-1, ())
@@ -382,7 +386,9 @@ class WaitingRecord:
     def __post_init__(self) -> None:
         array, submission_time, deadline = array_of(self.job), self.job.submission_time, self.fields.deadline
         self.array = "" if array is None else array.name
-        self.cpus, self.submitted = self.asked.cpus, int(submission_time)
+        self.cpus, self.submitted, self.aged = self.asked.cpus, int(submission_time), self.eligible
+        if self.fields.not_before:
+            self.eligible = max(self.eligible, int(round(submission_time + self.fields.not_before, 3)))
         if deadline is not None:
             self.latest_start = int(round(submission_time + deadline, 3)) - self.least_limit * 60
         self.give_priority(0)
@@ -406,7 +412,7 @@ class WaitingRecord:
 
     def go_back(self, before: WaitingRecord, eligible: float) -> None:
         """Be in the queue again as before, with the same place and priority, but wait until a time."""
-        self.number, self.eligible = before.number, eligible
+        self.number, self.eligible, self.aged = before.number, eligible, eligible
         self.give_priority(before.priority)
 
 

@@ -228,14 +228,14 @@ class Multifactor(Priorities):
         if size != record.cpus or self._counts_usage:
             rest = weighted(self._settings, self._facts(record), self._scale).rest
             record.parts = record.cpus, rest
-        age = now - (record.submitted if self._accrues_always else record.eligible)
+        age = now - (record.submitted if self._accrues_always else record.aged)
         return priority_of(age_part(self._settings, age), rest)
 
     def parts(self, record: WaitingRecord) -> Mapping[str, float]:
         """The parts of a priority that are not 0; none of one that was given."""
         if record.fields.priority:
             return {}
-        since = record.submitted if self._accrues_always else record.eligible
+        since = record.submitted if self._accrues_always else record.aged
         found = weighted(self._settings, self._facts(record), self._scale)
         named = {
             "age": age_part(self._settings, int(self._last) - since),
