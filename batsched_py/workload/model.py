@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from msgspec import Struct
 
+from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Profile
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import numpy as np
     from numpy.typing import NDArray
 
+    from batsched_py.workload.calendar import Calendar
     from batsched_py.workload.columns import Numbers
 
     Places = NDArray[np.signedinteger] | array[int]
@@ -278,6 +282,17 @@ class Workload(Struct):
     """How many partitions the machine of a log had, where its header tells."""
     nb_equal: int = 0
     """How many requested exactly their run time, as far as the reader looks at that."""
+    calendar: Calendar | None = None
+    """Which dates the times of its jobs are, where the log says when it began."""
+
+    def date(self, time: float) -> datetime:
+        """The date and the time of day at a time of the simulation, where the machine of the log stood."""
+        if self.calendar is None:
+            raise InputError(
+                f"{self.path or self.name}: does not say when it began, as UnixStartTime in the header of a "
+                "log would, so its times have no dates"
+            )
+        return self.calendar.date(time)
 
     def __repr__(self) -> str:
         return f"<Workload {self.name}: {len(self.jobs):,} jobs>"

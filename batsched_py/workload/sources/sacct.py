@@ -126,8 +126,8 @@ class Sacct(Source):
                 yield Piece(columns | named, {}, names, has_dependencies=waits)
 
     def machine_header(self, header: Mapping[str, str], machine: Callable[[], int]) -> Mapping[str, str]:
-        """The size of the machine is the most processors that were in use at once."""
-        return {"MaxProcs": str(machine())}
+        """The size of the machine is the most processors that were in use at once; times are Unix times."""
+        return {"UnixStartTime": "0", "TimeZoneString": self.zone, "MaxProcs": str(machine())}
 
     def _timed(self, records: Records, account: Account) -> tuple[Records, dict[str, NDArray[Any]]]:
         """The records of which the submission is known, and their times."""

@@ -96,7 +96,7 @@ class Table(Source):
         read = self._reading(table, account)
         columns, submit = read.columns, read.columns["submit"]
         first = float(np.floor(submit.min())) if len(submit) else 0.0
-        if read.kinds.get("submit") == DATES or (first >= SURELY_UNIX and "UnixStartTime" not in header):
+        if _has_unix_times(read, header):
             columns["submit"] = np.round(submit - first, 6)
             header = {"UnixStartTime": f"{first:.0f}", "TimeZoneString": read.zone} | dict(header)
         return account.log(columns, dict(header) | read.names, more=read.more, mapping=read.shown())
@@ -133,6 +133,8 @@ class Table(Source):
             except AmbiguousDates:  # other pieces may tell the order of days and months
                 raise Disagreement("dates") from None
             waits = "id" in table and ("after" in table or "array" in table)
+            if _has_unix_times(read, header):
+                header = {"TimeZoneString": read.zone} | header | {"UnixStartTime": "0"}
             yield Piece(read.columns, header, read.names, read.kinds | read.orders, waits)
 
     def machine_header(self, header: Mapping[str, str], machine: Callable[[], int]) -> Mapping[str, str]:
@@ -231,6 +233,14 @@ class Parquet(Table):
     def recognises(self, beginning: bytes) -> bool:
         """Such files begin with a magic word."""
         return beginning.startswith(b"PAR1")
+
+
+def _has_unix_times(read: _Reading, header: Mapping[str, str]) -> bool:
+    """Whether the times of a table are dates, or numbers that can be nothing else."""
+    submit = read.columns["submit"]
+    if read.kinds.get("submit") == DATES:
+        return True
+    return len(submit) > 0 and float(submit.min()) >= SURELY_UNIX and "UnixStartTime" not in header
 
 
 def _pyarrow() -> Any:

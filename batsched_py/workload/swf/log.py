@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import datetime, tzinfo
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
-from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.output_files import writing
+from batsched_py.workload.calendar import start_in, zone_in
 from batsched_py.workload.swf.conventions import header_lines, machine_size, never_started, number_text
 
 Floats = NDArray[np.float64]
@@ -143,18 +142,12 @@ _STEP: Final = 900.0
 
 def start_of(log: SwfLog) -> int | None:
     """The Unix time that the times of a log count from, as far as its header says."""
-    words = log.header.get("UnixStartTime", "").split()
-    return int(words[0]) if words and re.fullmatch("[0-9]{1,12}", words[0]) else None
+    return start_in(log.header)
 
 
 def zone_of(log: SwfLog) -> tzinfo:
     """The time zone of the log: the named one, else that of the recorded difference, else UTC."""
-    try:
-        return ZoneInfo(log.header["TimeZoneString"].strip())
-    except (KeyError, ValueError, OSError):
-        offset = log.header.get("TimeZone", "").strip()
-        seconds = int(offset) if re.fullmatch("-?[0-9]{1,5}", offset) else 0
-        return timezone(timedelta(seconds=seconds)) if 0 < abs(seconds) < DAY else UTC
+    return zone_in(log.header)
 
 
 def wall_clock(log: SwfLog, times: Floats) -> Floats:

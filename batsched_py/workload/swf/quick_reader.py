@@ -24,6 +24,7 @@ from msgspec import DecodeError, Meta, Struct
 from msgspec.json import Decoder
 
 from batsched_py import native
+from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, ReadOnlyDict
 from batsched_py.protocol.profiles import Profile
 from batsched_py.workload.lines import read_lines
@@ -32,6 +33,7 @@ from batsched_py.workload.swf import conventions
 from batsched_py.workload.swf.conventions import BadLines, never_started, profile_name
 
 if TYPE_CHECKING:
+    from batsched_py.workload.calendar import Calendar
     from batsched_py.workload.columns import Numbers
 
 _log = logging.getLogger(__name__)
@@ -248,6 +250,7 @@ def read_quickly(path: Path, name: str, walltime_factor: float, walltime: Wallti
         nb_raised=found.nb_raised,
         nb_equal=found.nb_equal,
         nb_partitions=conventions.nb_partitions(header),
+        calendar=_calendar(path, header, found),
     )
 
 
@@ -288,6 +291,32 @@ def _read_natively(path: Path, pieces: Iterable[bytes], workload: str, factor: f
         reader.nb_raised,
         reader.nb_equal,
     )
+
+
+def _calendar(path: Path, header: Mapping[str, str], found: JobsRead) -> Calendar | None:
+    if "UnixStartTime" not in header:
+        return None
+    from batsched_py.workload.calendar import Calendar
+
+    return Calendar.of(header, _first_submission(path, found))
+
+
+def _first_submission(path: Path, found: JobsRead) -> float:
+    """The time 0 of jobs in the seconds of their file, which the library does not tell: any job knows it."""
+    job = found.jobs[0]
+    for piece in read_lines(path, PIECE):
+        for line in piece.split(b"\n"):
+            words = line.split(None, 1)
+            if words and _is_number(words[0], job.name) and isinstance(fields := fields_of(line), list):
+                return fields[_COLUMNS.index("submit")] - job.submission_time
+    raise InputError(f"{path}: was changed while it was read")
+
+
+def _is_number(word: bytes, number: str) -> bool:
+    try:
+        return float(word) == int(number)
+    except ValueError:
+        return False
 
 
 def fields_of(line: bytes) -> list[float] | str:

@@ -21,6 +21,7 @@ from batsched_py.protocol.dependencies import AFTER, ARRAY
 from batsched_py.protocol.jobs import Job, ReadOnlyDict
 from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.workload import model
+from batsched_py.workload.calendar import Calendar
 from batsched_py.workload.columns import BLOCK, Numbers, distinct, gather, narrow
 from batsched_py.workload.dependencies import rewritten
 from batsched_py.workload.swf import conventions
@@ -426,6 +427,7 @@ class JobColumns:
             nb_raised=nb_raised,
             nb_partitions=conventions.nb_partitions(header),
             nb_equal=nb_equal,
+            calendar=Calendar.of(header, float(first)),
         )
 
 

@@ -42,6 +42,7 @@ def same_jobs(path: Path, cancelled: CancelledRule = "leave-out", **options: str
     assert made.finishes is not None and whole.finishes is not None
     assert list(made.finishes) == list(whole.finishes)
     assert (made.nb_hosts, made.has_cancelled) == (whole.nb_hosts, whole.has_cancelled)
+    assert made.calendar == whole.calendar
     assert as_jobs(made.jobs).users()[0] == as_jobs(whole.jobs).users()[0]
     return made
 
@@ -72,6 +73,7 @@ def test_tables(tmp_path: Path, piece: int, users: tuple[str, ...], date: bool) 
     path.write_text("\n".join(["# MaxProcs: 64", HEAD, *lines]) + "\n")
     made = same_jobs(path)
     assert made.nb_hosts == 64
+    assert (made.calendar is not None) == date
     assert len(made.jobs) < 40
     assert same_jobs(path, "withdraw").nb_hosts == 64
 

@@ -52,7 +52,17 @@ ODD = st.sampled_from(
 )
 
 #: Lines that are no records.
-OTHERS = ["", ";", "; MaxProcs: 12", ";MaxNodes: 7\r", ";  goes on ; here", "  ; Note: é", "\t", "1 ; 2"]
+OTHERS = [
+    "",
+    ";",
+    "; MaxProcs: 12",
+    "; UnixStartTime: 1704067200",
+    ";MaxNodes: 7\r",
+    ";  goes on ; here",
+    "  ; Note: é",
+    "\t",
+    "1 ; 2",
+]
 
 
 @st.composite
@@ -111,6 +121,7 @@ def told(read: Any, *arguments: Any) -> Any:
         [float(finish) for finish in workload.finishes],
         (workload.name, workload.nb_hosts, workload.path),
         (workload.nb_unrequested, workload.nb_raised, workload.nb_equal),
+        workload.calendar,
         warnings,
     )
 
