@@ -216,6 +216,28 @@ def test_requests_of_nodes_are_kept(tmp_path: Path) -> None:
     assert read_log(alibaba(tmp_path / "log")).more["gpus"].tolist() == [500, 1000, 0]
 
 
+def test_a_size_that_frontier_does_not_tell_is_the_requested_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = frontier(tmp_path / "log")
+    first, second, *lines = path.read_text().replace("frontier:excl:2x2", "-1").splitlines()
+    lines[0] = lines[0].replace(" 1 -1 -1 4 ", " 3 -1 -1 -1 ")
+    path.write_text("\n".join([first, second, *lines]) + "\n")
+    log = read_log(path)
+    assert log.processors.tolist() == [3, 4, 2]
+    assert "size as requested, in field 8, as its properties tell none: 1 of 3 jobs" in caplog.text
+    assert "size of the unreliable field 5, as its properties tell none: 1 of 3 jobs" in caplog.text
+
+
+def test_attempts_without_an_end_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = philly(tmp_path / "log")
+    jobs = json.loads(path.read_text())
+    jobs[0]["attempts"].append(jobs[0]["attempts"][0] | {"end_time": None})
+    path.write_text(json.dumps(jobs))
+    assert read_log(path).run_time.tolist() == RUN
+    assert "run time without the attempts that have no start or no end: 1 of 3 jobs" in caplog.text
+
+
 def test_a_line_of_another_length_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = gwf(tmp_path / "log")
     path.write_text(path.read_text() + "4 5 6\n")

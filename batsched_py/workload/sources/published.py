@@ -15,7 +15,8 @@ from msgspec import Struct
 from batsched_py.errors import InputError
 from batsched_py.workload.lines import read_lines
 from batsched_py.workload.sources import Source
-from batsched_py.workload.sources.table import Table
+from batsched_py.workload.sources.accounting import Account
+from batsched_py.workload.sources.table import Reading, Table
 from batsched_py.workload.swf.conventions import Comments
 from batsched_py.workload.swf.log import COLUMNS
 
@@ -73,7 +74,7 @@ class Frontier(_Fields):
 
     These are the GPUs of all nodes together, a soft limit, and properties like ``frontier:excl:2500x112``:
     the job had 2,500 nodes of 112 cores for itself. The field of allocated processors is not reliable, so
-    sizes are those of the properties.
+    sizes are those of the properties, or else the requested ones, which is told.
     """
 
     name = "frontier"
@@ -81,15 +82,28 @@ class Frontier(_Fields):
     comment = b";"
 
     def _table(self, table: pd.DataFrame, lines: list[int]) -> pd.DataFrame:
+        import pandas as pd
+
         found = table["properties"].str.extract(
             r"^[^:]*(?P<excl>:excl)?:(?P<nodes>\d{1,9})x(?P<cores>\d{1,9})$"
         )
-        known = found["nodes"].notna()
         nodes, cores = (found[name].fillna("0").astype(np.int64) for name in ("nodes", "cores"))
-        sizes = table["allocated_processors"].where(~known, (nodes * cores).astype(str))
+        nodes = nodes.where(cores > 0, 0)
+        sizes = (nodes * cores).where(nodes > 0, -1).astype(str)
+        asked_for = pd.to_numeric(table["requested_processors"], errors="coerce") > 0
+        sizes = sizes.where((sizes != "-1") | asked_for, table["allocated_processors"])
         return table.assign(
             line=lines, allocated_processors=sizes, nodes=nodes, exclusive=found["excl"].notna().astype(int)
         )
+
+    def _reading(self, table: pd.DataFrame, account: Account) -> Reading:
+        """Rows whose properties tell no size are told."""
+        is_job = table["properties"].notna() & (table["nodes"] == 0)
+        is_requested = table["allocated_processors"] == "-1"
+        why = ", as its properties tell none"
+        account.tell_odd(f"size as requested, in field 8{why}", (is_job & is_requested).to_numpy())
+        account.tell_odd(f"size of the unreliable field 5{why}", (is_job & ~is_requested).to_numpy())
+        return super()._reading(table, account)
 
 
 @dataclass(frozen=True)
@@ -132,8 +146,9 @@ class _PhillyJob(Struct):
 class Philly(Table):
     """Microsoft's trace of Philly, jobs on GPUs in JSON. A processor of the log is a GPU.
 
-    A job may have several attempts. It runs for as long as all of them together, on as many GPUs as the one
-    that had most. A job without attempts never started, and nobody knows how large it was: it is left out.
+    A job may have several attempts. It runs for as long as all of them together that have a start and an end,
+    on as many GPUs as the one that had most. A job without attempts never started, and nobody knows how large
+    it was: it is left out.
     """
 
     name = "philly"
@@ -156,6 +171,12 @@ class Philly(Table):
         table = pd.DataFrame([_record(job) for job in jobs])
         yield table.assign(line=np.arange(1, len(table) + 1)), {}
 
+    def _reading(self, table: pd.DataFrame, account: Account) -> Reading:
+        """Jobs that lost attempts are told."""
+        has_lost = (table["attempts"] > table["ran"]) & (table["ran"] > 0)
+        account.tell_odd("run time without the attempts that have no start or no end", has_lost.to_numpy())
+        return super()._reading(table.drop(columns=["attempts", "ran"]), account)
+
 
 def _record(job: _PhillyJob) -> dict[str, Any]:
     """What a job is in a log."""
@@ -175,4 +196,6 @@ def _record(job: _PhillyJob) -> dict[str, Any]:
         "status": job.status,
         "user": job.user,
         "partition": job.vc,
+        "attempts": len(job.attempts),
+        "ran": len(ran),
     }

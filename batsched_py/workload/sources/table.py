@@ -168,7 +168,7 @@ class Table(Source):
             except (ValueError, pd.errors.ParserError) as error:
                 raise InputError(f"{path}: not a table in CSV: {error}") from None
 
-    def _reading(self, table: pd.DataFrame, account: Account) -> _Reading:
+    def _reading(self, table: pd.DataFrame, account: Account) -> Reading:
         """What the good rows of a table say; what was taken without being named is told once."""
         _check_distinct(map(str, table.columns), account.path)
         preset = self._preset(table.columns)
@@ -180,7 +180,7 @@ class Table(Source):
         full = full_mapping(mapping.values(), table.columns, str(account.path))
         if mapping and (taken := [each.ours for each in full if not each.is_named]):
             account.tell(f"taken because of their names: columns {', '.join(taken)}")
-        return _Reading(table, full, self.zone or preset.zone, preset.states, account)
+        return Reading(table, full, self.zone or preset.zone, preset.states, account)
 
     def _named(self, columns: Collection[str]) -> set[str]:
         """The columns that may hold names, to be read as they are written: user 007 is not user 7."""
@@ -306,7 +306,7 @@ def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.reset_index(level=named).reset_index(drop=True)
 
 
-class _Reading:
+class Reading:
     """What the good rows of a table say."""
 
     columns: _Columns
