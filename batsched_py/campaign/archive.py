@@ -64,7 +64,7 @@ def export_campaign(campaign: Campaign, path: Path) -> int:
     """Write an archive; how many runs are in it."""
     runs = campaign.finished()
     if not runs:
-        raise InputError(f"{campaign.folder}: no run is finished, so there is nothing to export")
+        raise campaign.nothing_finished("export")
     campaign.write_table(campaign.folder / TABLE_FILE)
     packed = [campaign.folder / name for name in (PLAN_FILE, CAMPAIGN_FILE, TABLE_FILE)]
     for kept in campaign.wanted.inputs:

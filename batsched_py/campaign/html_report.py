@@ -17,7 +17,6 @@ from batsched_py.campaign.review import review
 from batsched_py.campaign.review.facts import of_campaign
 from batsched_py.campaign.run import Manifest, RunResult, RunWindow, State
 from batsched_py.campaign.store import Campaign, is_population
-from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 from batsched_py.experiment.build import read_machine
 from batsched_py.trust import distrusting, is_trusted_import, trusting
@@ -42,7 +41,7 @@ def write_html(
     results, wanted = campaign.results(), campaign.wanted
     finished = [result for result in results if result.state is State.DONE]
     if not finished:
-        raise InputError(f"{campaign.folder}: no run is finished, so there is nothing to report")
+        raise campaign.nothing_finished("report")
     trust = trust or is_trusted_import(campaign.folder)
     reads = trust or not campaign.is_distrusted
     logs = _recorded_logs(finished) if reads else {}

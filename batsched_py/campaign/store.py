@@ -262,6 +262,13 @@ class Campaign:
         """The runs that are done, in the order of the plan."""
         return [result for result in self.results() if result.state is State.DONE]
 
+    def nothing_finished(self, purpose: str) -> InputError:
+        """What is said where results are needed for this purpose, and there are none."""
+        return InputError(
+            f"{self.folder}: no run is finished, so there is nothing to {purpose}; `batsched-py campaign "
+            f"status {self.folder}` says why, `campaign run` with the plan does what is missing or stale"
+        )
+
     def measured(self) -> list[RunWindow]:
         """What is measured of the runs that are done: each window that the plan wants, or all of each."""
         return [window for run in self.finished() for window in run.windows]
@@ -305,11 +312,14 @@ class Campaign:
         If rows are to be told apart by a group of jobs, such as their class, the runs are measured anew, and
         ``moved`` is told how many of them are done.
         """
-        runs: Sequence[aggregate.MeasuredRun] = self.measured()
+        finished = self.finished()
+        if not finished:
+            raise self.nothing_finished("show")
+        runs: Sequence[aggregate.MeasuredRun] = [window for run in finished for window in run.windows]
         planned = aggregate.Baseline.parse(self.wanted.baseline)
         if groupings := [grouping for grouping in aggregate.GROUPINGS if grouping in by]:
             shown = metrics or self.wanted.metrics
-            runs = split_runs(self.finished(), groupings, shown, self.wanted.own, self.is_distrusted, moved)
+            runs = split_runs(finished, groupings, shown, self.wanted.own, self.is_distrusted, moved)
         if baseline is None and planned is not None and any(planned.is_of(run) for run in runs):
             baseline = planned if not by or planned.axis in by else None
         for name in metrics:

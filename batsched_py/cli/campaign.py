@@ -328,8 +328,6 @@ def table_command(
     from batsched_py.cli.campaign_view import print_tables
 
     campaign = _open(place)
-    if not campaign.finished():
-        raise InputError(f"{place}: no run is finished, so there is nothing to show")
     with waiting("reading runs") as moved:
         by = campaign.axes_by(rows, columns)
         results = campaign.aggregated(by, lazy.aggregate.Baseline.parse(baseline), metrics, moved)
@@ -366,8 +364,6 @@ def figures_command(place: Path, metrics: Sequence[str], output: Path | None) ->
     from batsched_py.analysis.plots.means import MeanFigures
 
     campaign = _open(place)
-    if not campaign.finished():
-        raise InputError(f"{place}: no run is finished, so there is nothing to draw")
     results = campaign.aggregated((), None, metrics)
     folder, figures = output or campaign.folder / "figures", MeanFigures(results)
     for metric in results.metrics:

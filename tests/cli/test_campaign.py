@@ -117,7 +117,9 @@ def test_show_prints_the_manifest_and_its_command_makes_the_run_again(place: Pat
 
 def test_report_writes_every_kind_of_table(place: Path) -> None:
     files = ["report.md", "report.tex", "report.csv"]
-    assert invoke(["campaign", "report", "plan.toml", *(f"-o{file}" for file in files)], cwd=place) == (
+    assert invoke(
+        ["campaign", "report", "plan.toml", *(f"--output={file}" for file in files)], cwd=place
+    ) == (
         0,
         "",
         "",
@@ -128,6 +130,29 @@ def test_report_writes_every_kind_of_table(place: Path) -> None:
     assert tables.startswith("### sample\n\n| scheduler | makespan (d) |")
     assert (place / "report.tex").read_text().startswith("\\begin{table}")
     assert (place / "report.csv").read_bytes() == (place / "out" / "plan" / "metrics.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["report", "stale"],
+        ["report", "stale", "--output", "x.html"],
+        ["table", "stale"],
+        ["figures", "stale"],
+        ["export", "stale", "x.zip"],
+    ],
+)
+def test_where_all_runs_are_stale_no_run_is_finished(place: Path, arguments: list[str]) -> None:
+    if not (place / "stale").exists():
+        copytree(place / "out" / "plan", place / "stale")
+        for file in place.glob("stale/runs/*/metrics.json"):
+            file.write_text("{}")
+    code, out, err = invoke(["campaign", *arguments], cwd=place)
+    assert (code, out) == (1, "")
+    assert err.startswith("batsched-py: error: stale: no run is finished, so there is nothing to ")
+    assert "; `batsched-py campaign status stale` says why, `campaign run` with the plan does " in err
+    _, out, _ = invoke(["campaign", "status", "stale"], cwd=place)
+    assert out.count("its files were changed after it was done") == 2
 
 
 def test_a_report_of_another_kind(place: Path) -> None:
