@@ -235,7 +235,7 @@ class Parquet(Table):
         return beginning.startswith(b"PAR1")
 
 
-def _has_unix_times(read: _Reading, header: Mapping[str, str]) -> bool:
+def _has_unix_times(read: Reading, header: Mapping[str, str]) -> bool:
     """Whether the times of a table are dates, or numbers that can be nothing else."""
     submit = read.columns["submit"]
     if read.kinds.get("submit") == DATES:
