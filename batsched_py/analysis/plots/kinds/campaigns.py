@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
@@ -27,6 +28,9 @@ WIDE: Final = 20.0
 
 #: Up to so many loads have a tick each.
 MOST_TICKS: Final = 8
+
+#: So many letters of a label stand beside a panel; longer ones go on in another line.
+LONGEST_LABEL: Final = 44
 
 
 def estimates_by_load(table: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -80,7 +84,9 @@ class Load(TableKind):
                 means, ends = line["mean"] / unit, line[["below", "above"]].T.to_numpy() / unit
                 panel.errorbar(line.index, means, ends, marker="o", ms=3.5, capsize=2, **look)
                 unstable = means[line["unstable"].astype(bool)]
-                panel.plot(unstable.index, unstable, "x", color=style.BLACK, ms=7, zorder=5)
+                cross = {"color": style.BLACK, "ms": 7, "zorder": 5, "label": "no steady state"}
+                if len(unstable):
+                    panel.plot(unstable.index, unstable, "x", **cross)
             panel.set_xlabel("load, as a multiple of the recorded one")
             loads = sorted({load for line in each.values() for load in line.index})
             if len(loads) <= MOST_TICKS:
@@ -93,8 +99,7 @@ class Load(TableKind):
             style.plain_numbers(axes[0].yaxis)
         else:
             axes[0].set_ylim(bottom=0)
-        crossed = "; a cross has no steady state" * any(line["unstable"].any() for line in shown)
-        sheet.supylabel(f"{label}, {CONFIDENCE:.0%} confidence{crossed}")
+        sheet.supylabel(fill(f"{label}, {CONFIDENCE:.0%} confidence", LONGEST_LABEL))
         style.shared_legend(sheet, axes)
 
 
