@@ -84,9 +84,9 @@ class Load(TableKind):
                 means, ends = line["mean"] / unit, line[["below", "above"]].T.to_numpy() / unit
                 panel.errorbar(line.index, means, ends, marker="o", ms=3.5, capsize=2, **look)
                 unstable = means[line["unstable"].astype(bool)]
-                cross = {"color": style.BLACK, "ms": 7, "zorder": 5, "label": "no steady state"}
                 if len(unstable):
-                    panel.plot(unstable.index, unstable, "x", **cross)
+                    (cross,) = panel.plot(unstable.index, unstable, "x", color=style.BLACK, ms=7, zorder=5)
+                    cross.set_label("no steady state")
             panel.set_xlabel("load, as a multiple of the recorded one")
             loads = sorted({load for line in each.values() for load in line.index})
             if len(loads) <= MOST_TICKS:
