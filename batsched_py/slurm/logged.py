@@ -112,6 +112,8 @@ def jobs_of(
     for what, count in log.guessed.items():
         if not what.startswith("size of the machine"):
             findings.left_out(log.path, f"guessed: {what} ({count} x)")
+    if parts := sum("+" in name for name in log.more["id"].tolist()):
+        findings.left_out(log.path, f"a part of a heterogeneous job starts without the others ({parts} x)")
     maker = LogMaker(configuration, words, clock)
     start = start_of(log)
     later = 0.0 if start is None or clock.start is None else start + float(log.submit.min()) - clock.start

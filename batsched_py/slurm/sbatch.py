@@ -140,7 +140,8 @@ def _take(submission: Submission, option: str, findings: Findings, text: str) ->
         setattr(submission, place, value)
         return
     if is_unused("job", of_job) and of_job not in submission.fields:
-        findings.left_out(submission.where, f"--{option} is not modelled")
+        value_told = "=user" if of_user else ""
+        findings.left_out(submission.where, f"--{option}{value_told} is not modelled")
     submission.fields[of_job] = value
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from batsched_py.campaign.plan import to_toml
 from batsched_py.errors import InputError
 from batsched_py.output_files import write_file
-from batsched_py.protocol.hosts import compact
+from batsched_py.protocol.hosts import compact, expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.protocol.shown import shown
@@ -195,6 +195,7 @@ def configured(
     """The configuration of a cluster with its reservations, accounts and QOS, of listings and scripts."""
     found: dict[str, Reservation] = {}
     listings: list[Accounting] = []
+    known = {name for kind in cluster.machine for name in kind.names}
     for path in reserved:
         if path.suffix == ".sh":
             read, made = read_setup(path, clock, findings)
@@ -204,6 +205,11 @@ def configured(
         for reservation in read:
             if reservation.name in found:
                 findings.mistake(str(path), f"there are two reservations called {shown(reservation.name)}")
+            named = [] if reservation.nodes.upper() == "ALL" else expand(reservation.nodes)
+            if missing := [name for name in named if name not in known]:
+                told = f"reservation {shown(reservation.name)} has node {shown(missing[0])}"
+                more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+                findings.left_out(str(path), f"{told}{more}, which no NodeName has")
             found[reservation.name] = reservation
     whole = together([*listings, *(read_accounting(path, findings) for path in accounting)], findings)
     return replace(

@@ -63,14 +63,15 @@ def worth_of(
         for table in simulations(folder, Path(room), DRAWS, [recorded]):
             drawn.append(table)
     found = compare([_together([recorded] * DRAWS), _together(drawn)], (log.name, folder.name))
+    of_all = _of_one(found.all)
     worth = Worth(
         draws=DRAWS,
         only_recorded=found.only_recorded // DRAWS,
-        all=_of_one(found.all),
+        all=of_all,
         groups={
             name: {one: _of_one(of) for one, of in group.items()} for name, group in found.groups.items()
         },
-        verdict=verdict(found.all.waits),
+        verdict=verdict(of_all.waits),
         causes=_causes(unmodelled),
     )
     write_file(folder / FILE, msgspec.json.format(msgspec.json.encode(worth)) + b"\n")

@@ -14,6 +14,7 @@ from batsched_py.protocol.jobs import Job
 from batsched_py.slurm.comparison import read_jobs
 from batsched_py.slurm.prepared import spread_of_phases
 from batsched_py.slurm.scenario import Scenario, Sources, read_scenario, write_scenario
+from batsched_py.slurm.worth import worth_of
 from batsched_py.workload.batsim_json import read_batsim_json
 from tests.processes import call_here
 from tests.slurm.scenario import SHARED
@@ -134,6 +135,27 @@ def test_a_log_that_begins_while_the_cluster_is_at_work(tmp_path: Path) -> None:
     table = json.loads((tmp_path / "twin" / "worth.json").read_text())["all"]
     assert table["waits"]["jobs"] == 1, "the third"
     assert table["start_difference"] < 120, "it waits for job 1, which simulated runs until 8:40, too"
+
+
+def test_what_is_not_done_is_told_with_its_name(tmp_path: Path) -> None:
+    table = "Name|TimeStart|TimeEnd|NodeName|Flags\n"
+    table += "course|2026-05-01T08:00:10|2026-05-01T08:02:10|n[3-6]|\n"
+    rows = [line(1, "sbatch -n 1 : -n 2 a.sh").replace("1|", "1+0|", 1)]
+    rows += [line(1, "sbatch -n 1 : -n 2 a.sh").replace("1|", "1+1|", 1)]
+    rows += [line(2, "sbatch --exclusive=user --wrap x")]
+    told = [each.what for each in imported(tmp_path, *rows, reservations=table).findings.unmodelled]
+    assert "reservation 'course' has node 'n5' and 1 more, which no NodeName has" in told
+    assert "a part of a heterogeneous job starts without the others (2 x)" in told
+    assert "--exclusive=user is not modelled (1 x)" in told
+
+
+def test_the_verdict_counts_the_jobs_of_one_draw(tmp_path: Path) -> None:
+    rows = [line(number, "sbatch -n 1 --wrap x") for number in range(1, 41)]
+    scenario = imported(tmp_path, *rows)
+    write_scenario(scenario, tmp_path / "twin")
+    found = worth_of(tmp_path / "twin", tmp_path / "jobs.sacct", "UTC", [])
+    assert found.all.waits.jobs == 40
+    assert found.verdict.reasons == ["40 jobs can be compared; 100 are needed"]
 
 
 def test_a_separator_inside_of_a_value(tmp_path: Path) -> None:
