@@ -161,7 +161,7 @@ class Prepared(Struct):
 
     @classmethod
     def of(cls, folder: Path, changes: Sequence[str], room: Path) -> Prepared:
-        """The scenario of a folder, with changes of its configuration."""
+        """The scenario of a folder with changes; the nodes of partitions are those of the configuration."""
         for needed in (PLATFORM, WORKLOAD_FILE, CONFIGURATION):
             if not (folder / needed).is_file():
                 raise InputError(
@@ -169,21 +169,27 @@ class Prepared(Struct):
                 )
         room.mkdir()
         prepared = cls(folder / PLATFORM, folder / WORKLOAD_FILE, folder / CONFIGURATION, room)
+        configuration = read_configuration(prepared.configuration)
+        for change in changes:
+            configuration = changed(configuration, change)
+        prepared._check_nodes(configuration)
         if changes:
-            configuration = read_configuration(prepared.configuration)
-            for change in changes:
-                configuration = changed(configuration, change)
-            known = {host.properties.get("node") for host in read_toml_machine(prepared.platform).hosts}
-            for partition in configuration.partitions:
-                for name in [] if partition.nodes.upper() == "ALL" else expand(partition.nodes):
-                    if name not in known:
-                        has = f"partition {shown(partition.name)} has node {shown(name)}"
-                        raise InputError(f"--set: {has}, which {prepared.platform} does not have")
             prepared.configure(configuration)
+        text = prepared.platform.read_text()
+        made = with_partitions(text, configuration.partitions) if configuration.partitions else text
+        if tomllib.loads(made) != tomllib.loads(text):
             prepared.platform = room / PLATFORM
-            text = (folder / PLATFORM).read_text()
-            prepared.platform.write_text(with_partitions(text, configuration.partitions))
+            prepared.platform.write_text(made)
         return prepared
+
+    def _check_nodes(self, configuration: Configuration) -> None:
+        """Partitions must have nodes that are there."""
+        known = {host.properties.get("node") for host in read_toml_machine(self.platform).hosts}
+        for partition in configuration.partitions:
+            for name in [] if partition.nodes.upper() == "ALL" else expand(partition.nodes):
+                if name not in known:
+                    has = f"partition {shown(partition.name)} has node {shown(name)}"
+                    raise InputError(f"{has}, which {self.platform} does not have")
 
     def configure(self, configuration: Configuration) -> None:
         """Simulate another configuration than that of the folder."""

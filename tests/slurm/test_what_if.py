@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from math import inf
 from pathlib import Path
 
@@ -148,6 +149,22 @@ def test_jobs_that_run_no_more_are_told_and_do_not_count(twin: Path) -> None:
     assert "6 (-12, +0)" in out
     (line,) = [line for line in out.splitlines() if line.startswith("batch ")]
     assert line.split() == ["batch", "0", "(-12,", "+0)", "?", "?", "?", "?", "loses"]
+
+
+def test_the_configuration_of_another_scenario_tells_the_nodes_of_its_partitions(twin: Path) -> None:
+    """A run needs the same in the platform, and says so."""
+    other = twin.parent / "other"
+    shutil.copytree(twin, other)
+    nodes = '[[nodes]]\nnames = "n{}"\ncores = 4\npartitions = {}\n'
+    platform = nodes.format(1, '["batch", "short"]') + nodes.format(2, '["batch"]')
+    (other / "platform.toml").write_text(platform)
+    arguments = ["slurm", "what-if", twin, "--other", other, "--users", "rigid", "--seeds", "1", "--json"]
+    code, out, err = call_here(arguments)
+    assert (code, err, json.loads(out)["all"]["difference"]["mean"]) == (0, "", 0)
+    run = ["run", "-w", other / "workload.json", "-p", other / "platform.toml", "-s", "slurm"]
+    code, _, err = call_here([*run, "-o", f"configuration_file={other / 'slurm.toml'}"])
+    assert code == 1 and len(err.splitlines()) == 1
+    assert "partition 'short' has node 'n2' by the configuration and not by the platform" in err
 
 
 def test_nodes_that_are_not_there_are_refused(twin: Path) -> None:

@@ -21,7 +21,7 @@ from batsched_py.slurm.forecast.backtest import settled
 from batsched_py.slurm.forecast.live import LiveJob, RunTime, completed, limit_of, pinned, workload_of
 from batsched_py.slurm.forecast.squeue_table import read_live
 from batsched_py.slurm.jobs import task_names
-from batsched_py.slurm.prepared import Prepared
+from batsched_py.slurm.prepared import Prepared, with_partitions
 from batsched_py.slurm.reading import Clock, Findings, time_limit
 from batsched_py.slurm.scenario import CONFIGURATION, PLATFORM, WORKLOAD_FILE, configured, platform_text
 from batsched_py.workload.sources import read_log
@@ -262,7 +262,8 @@ class Simulator:
         self._findings = findings
         self.misplaced = 0
         self._prepared = Prepared(room / PLATFORM, room / WORKLOAD_FILE, room / CONFIGURATION, room)
-        self._prepared.platform.write_text(platform_text(self._machine, cluster.licences))
+        platform, partitions = platform_text(self._machine, cluster.licences), self._configuration.partitions
+        self._prepared.platform.write_text(with_partitions(platform, partitions) if partitions else platform)
         self._prepared.configure(self._configuration)
 
     def starts(self, jobs: Sequence[LiveJob], run_time: RunTime) -> dict[str, float]:

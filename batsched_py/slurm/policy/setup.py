@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from math import inf
 from operator import attrgetter
 
@@ -27,7 +27,7 @@ from batsched_py.slurm.policy.job import (
     minutes,
 )
 from batsched_py.slurm.policy.limits import Accounts, Limits
-from batsched_py.slurm.policy.nodes import Machine, Node, natural
+from batsched_py.slurm.policy.nodes import Machine, Node, natural, places
 from batsched_py.slurm.policy.plan import kernel_of
 from batsched_py.slurm.policy.priorities import Basic, Multifactor, Priorities
 from batsched_py.slurm.policy.settings import Configuration, NodeSettings, Partition
@@ -136,6 +136,8 @@ class Setup:
             for name in expand(each.nodes) if each.nodes.upper() != "ALL" else ():
                 if name not in self.machine.number:
                     raise InputError(f"partition {each.name!r} has node {name!r}, which the platform has not")
+        if any(node.partitions for node in self._platform.nodes):
+            self._check_partitions(nodes)
         if not settings:
             for node in self._platform.nodes:
                 for name in node.partitions:
@@ -146,6 +148,17 @@ class Setup:
             PartitionRecord(each, nodes[each.name], number, each.name, 1 << number)
             for number, each in enumerate(settings)
         ]
+
+    def _check_partitions(self, nodes: Mapping[str, int]) -> None:
+        """Nodes of a partition must be in it by the platform, too, which says where its jobs may run."""
+        for partition, has in nodes.items():
+            of_platform = [node.name for node in self._platform.nodes if partition in node.partitions]
+            if missing := has & ~self.machine.named(of_platform):
+                name = self.machine.nodes[next(iter(places(missing)))].name
+                raise InputError(
+                    f"partition {partition!r} has node {name!r} by the configuration and not by the platform"
+                    ": name it among the partitions of the node"
+                )
 
     def nodes_within(self, hosts: HostSet) -> int:
         """The nodes all of whose hosts are among these."""
