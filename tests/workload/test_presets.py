@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 import batsched_py as bp
+from batsched_py.errors import InputError
 from batsched_py.workload.presets import PRESETS
 from batsched_py.workload.sources import SOURCES, read_log
 
@@ -214,6 +215,26 @@ def test_requests_of_nodes_are_kept(tmp_path: Path) -> None:
     assert read_log(pm100(tmp_path / "log")).more["gpus"].tolist() == [4, 0, 1]
     assert read_log(supercloud(tmp_path / "log")).more["gpus"].tolist() == [2, 2, 2]
     assert read_log(alibaba(tmp_path / "log")).more["gpus"].tolist() == [500, 1000, 0]
+
+
+def test_naming_columns_tells_of_the_preset_that_is_not_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = f_data(tmp_path / "log")
+    columns = "submit:adt,start:sdt,end:edt,requested_processors:nnumr"
+    utc = read_log(path, options={"columns": columns})
+    told = "looks like f-data: its zone and mapping are not used; add -i preset=f-data"
+    assert caplog.text.count(told) == 1
+    assert int(utc.header["UnixStartTime"]) == BEGIN.timestamp() + 9 * 3600
+    with pytest.raises(InputError, match=r"there is no column submit; .*, or add -i preset=f-data$"):
+        read_log(path, options={"columns": "requested_time:elpl"})
+    caplog.clear()
+    read_log(path, options={"columns": columns, "zone": "Asia/Tokyo"})
+    assert "looks like f-data: its mapping is not used; add -i preset=f-data" in caplog.text
+    caplog.clear()
+    tokyo = read_log(path, options={"columns": columns, "preset": "f-data"})
+    assert int(tokyo.header["UnixStartTime"]) == BEGIN.timestamp()
+    assert "looks like" not in caplog.text
 
 
 def test_a_size_that_frontier_does_not_tell_is_the_requested_one(

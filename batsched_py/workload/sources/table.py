@@ -174,13 +174,18 @@ class Table(Source):
         preset = self._preset(table.columns)
         if preset.signature and not self.preset:
             account.tell(f"read as a table of {preset.name} (-i preset=none reads it as any other)")
+        unused = None if self.preset or not self.columns else preset_for(table.columns)
+        hint = "" if unused is None else f"add -i preset={unused.name}"
+        if unused is not None:
+            whose = "its mapping is" if self.zone else "its zone and mapping are"
+            account.tell(f"looks like {unused.name}: {whose} not used; {hint}")
         table = preset.prepare(table)
         usual = [each for each in read_mapping(preset.columns) if each.theirs in table]
         mapping = {each.ours: each for each in (*usual, *read_mapping(self.columns))}
         full = full_mapping(mapping.values(), table.columns, str(account.path))
         if mapping and (taken := [each.ours for each in full if not each.is_named]):
             account.tell(f"taken because of their names: columns {', '.join(taken)}")
-        return Reading(table, full, self.zone or preset.zone, preset.states, account)
+        return Reading(table, full, self.zone or preset.zone, preset.states, account, hint)
 
     def _named(self, columns: Collection[str]) -> set[str]:
         """The columns that may hold names, to be read as they are written: user 007 is not user 7."""
@@ -327,14 +332,16 @@ class Reading:
         zone: str,
         words: Mapping[str, int],
         account: Account,
+        hint: str = "",
     ) -> None:
+        """What else may be done about columns that are missing is in the ``hint``."""
         self.zone = zone
         table = self._table = _without_steps(table, mapping, account)
         self._account = account
         self._mapping = {each.ours: each for each in mapping}
         if "job_number" in self._mapping and not _are_numbers_of_jobs(self._number("job_number")):
             self._table = table = table.rename(columns={self._mapping.pop("job_number").theirs: "id"})
-        _check_columns(self._mapping.keys(), account.path)
+        _check_columns(self._mapping.keys(), account.path, hint)
         moments: dict[str, Moments] = {
             name: Moments(name, self._column(name), self._mapping[name], zone, account.path)
             for name in MOMENTS
@@ -534,7 +541,7 @@ def _check_distinct(names: Iterable[str], path: Path) -> None:
             raise InputError(f"{path}: {count} columns are called {name!r}; give each a name of its own")
 
 
-def _check_columns(names: Collection[str], path: Path) -> None:
+def _check_columns(names: Collection[str], path: Path, hint: str) -> None:
     if "submit" not in names:
         missing = "submit"
     elif not ("run_time" in names or {"start", "end"} <= set(names)):
@@ -545,6 +552,7 @@ def _check_columns(names: Collection[str], path: Path) -> None:
         return
     raise InputError(
         f"{path}: there is no column {missing}; say what it is called with columns=submit:SubmitTime,..."
+        + (f", or {hint}" if hint else "")
     )
 
 
