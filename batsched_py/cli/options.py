@@ -216,6 +216,16 @@ class Grouped(click.Command):
 # --- from a setting to its options ---------------------------------------------------------------
 
 
+def flags_of(setting: Setting) -> list[str]:
+    """All flags of a setting, also those that turn it off or say more about it."""
+    option = setting.option
+    return [
+        *option.flags,
+        *filter(None, [option.off]),
+        *(flag for each in option.further for flag in each.flags),
+    ]
+
+
 def _click_options(setting: Setting, required: bool, default: bool | None = None) -> list[Decorator[Any]]:
     """The option of a setting, and those that say more about it."""
     option, flags = setting.option, setting.option.flags

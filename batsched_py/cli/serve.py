@@ -11,7 +11,15 @@ from msgspec.structs import replace
 
 from batsched_py.api import lazy
 from batsched_py.api.terminal import say
-from batsched_py.cli.options import FILE, PATH, option, setting_options, struct_options, timeout_option
+from batsched_py.cli.options import (
+    FILE,
+    PATH,
+    flags_of,
+    option,
+    setting_options,
+    struct_options,
+    timeout_option,
+)
 from batsched_py.cli.run import Pace, live_option
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Scenario, Workloads
@@ -20,8 +28,38 @@ from batsched_py.settings import settings_of
 #: Where a Batsim of this machine looks for its decision process.
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
 
+_OF_BATSIM = [each for each in settings_of(Scenario) if each not in settings_of(Workloads)]
 
-@click.command("serve")
+#: Options that only `run` has, and why.
+ONLY_OF_RUN = dict.fromkeys(
+    ["-e", "--export", *(flag for setting in _OF_BATSIM for flag in flags_of(setting))],
+    "belongs to the simulator: give it to batsim",
+) | {
+    "--remarks": "makes a file of `run`; a service writes --notes FILE",
+    "--decisions": "makes a file of `run`, which measures in its own process",
+    "--measure": "is about a finished schedule: give it to `batsched-py metrics`",
+    "--step": "needs both sides in one process: give it to `run`; a service has --live",
+    "--status": "is of `run` and `campaign run`; a service has --live",
+    "--control": "needs a second simulation: give it to `run`",
+    "--review": "is about results: see `batsched-py review`",
+    "--json": "prints results, which the simulator has: see `batsched-py metrics`",
+}
+
+
+class Service(click.Command):
+    """Says of an option that only `run` has where it belongs."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if (reason := ONLY_OF_RUN.get(error.option_name)) is None:
+                raise
+            raise click.UsageError(f"{error.option_name} {reason}", ctx) from None
+
+
+@click.command("serve", cls=Service)
 @struct_options("actors", Actors)
 @struct_options("workloads", Workloads)
 @option(

@@ -27,7 +27,7 @@ from batsched_py.protocol.events import Event, Settings
 from batsched_py.protocol.jobs import Host
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.schedulers.decisions import HEADER, remark_writer
-from batsched_py.settings import pairs_in
+from batsched_py.settings import pairs_in, settings_of
 from batsched_py.simulator.machine_files import may_have_nodes, reader_of
 from batsched_py.simulator.network.routing import SimpleNetwork
 from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
@@ -58,6 +58,9 @@ def with_failure_rule(experiment: Experiment) -> Experiment:
 
 def failure_rule(restarting: OnFailure) -> FailureRule | None:
     """What becomes of jobs on hosts that fail."""
+    for setting in settings_of(OnFailure) if restarting.on_failure != "checkpoint" else ():
+        if setting.name.startswith("checkpoint_") and getattr(restarting, setting.name) != setting.default:
+            raise InputError(f"{setting.option.flags[-1]} is for --on-failure checkpoint; give it too")
     if restarting.on_failure is None:
         return None
     saves = Checkpoints(restarting.checkpoint_interval, restarting.checkpoint_overhead)
@@ -231,9 +234,9 @@ def new_process(
     given: Given = NOTHING_GIVEN,
 ) -> DecisionProcess | PyBatsimProcess:
     """The decision process; if it has users, they submit the jobs of the workloads."""
-    scheduler = actors.scheduler
+    scheduler, rule = actors.scheduler, failure_rule(actors.restarting)
     if given.policy is None and scheduler.name.startswith(PYBATSIM):
-        rule, observing = actors.restarting.on_failure, actors.monitors or actors.outside.data
+        observing = actors.monitors or actors.outside.data
         refused = {
             "kills and restarts jobs itself; leave out --failures, --on-failure": rule,
             "knows nothing of closures, prices, carbon or temperature": outlook_of(actors.outside),
@@ -259,7 +262,7 @@ def new_process(
         policy,
         users,
         actors.scheduling_delay,
-        failure_rule(actors.restarting),
+        rule,
         outlook_of(actors.outside),
         remembers_ends=not workloads or given != NOTHING_GIVEN or _have_dependencies(workloads),
     )

@@ -148,7 +148,8 @@ def outside(random: Random, folder: Path, kinds: list[str]) -> tuple[list[str | 
         settings += ["--failures", random.choice(["exponential", "weibull"]), "--mtbf", "600"]
         settings += ["--repair-time", "60", "--failures-until", "900"]
         rules = ["kill", "resubmit"] if "malleable" in kinds else ["kill", "resubmit", "checkpoint"]
-        settings += ["--on-failure", random.choice(rules), "--checkpoint-interval", "20"]
+        settings += ["--on-failure", (rule := random.choice(rules))]
+        settings += ["--checkpoint-interval", "20"] if rule == "checkpoint" else []
     return [*settings, *known], known
 
 

@@ -53,15 +53,9 @@ def log(tmp_path: Path) -> Path:
 
 def run(log: Path, prefix: Path, rule: str, scheduler: str = "easy", **more: object) -> dict[str, float]:
     settings = {"failures": "exponential", "mtbf": 30000.0, "repair_time": 2000.0} | more
-    result = bp.simulate(
-        str(log),
-        scheduler=scheduler,
-        export=str(prefix),
-        on_failure=rule,
-        checkpoint_interval=1000.0,
-        checkpoint_overhead=20.0,
-        **settings,
-    )
+    if rule == "checkpoint":
+        settings |= {"checkpoint_interval": 1000.0, "checkpoint_overhead": 20.0}
+    result = bp.simulate(str(log), scheduler=scheduler, export=str(prefix), on_failure=rule, **settings)
     return dict(result.metrics)
 
 
