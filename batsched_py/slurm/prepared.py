@@ -39,6 +39,7 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet, compact, expand
 from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.protocol.shown import shown, shown_name
+from batsched_py.schedulers.base import Scheduler
 from batsched_py.simulator.machine_files import read_toml_machine
 from batsched_py.simulator.slurm_conf import conf_line
 from batsched_py.slurm.comparison import Compared, compare, simulated_jobs, with_workload
@@ -197,13 +198,18 @@ class Prepared(Struct):
         self.configuration.write_text(configuration_text(configuration))
 
     def simulated(
-        self, users: str, options: Mapping[str, str], policy: Mapping[str, str] | None = None
+        self,
+        users: str,
+        options: Mapping[str, str],
+        policy: Mapping[str, str] | None = None,
+        scheduler: Scheduler | None = None,
     ) -> Result:
-        """A simulation with these users, and perhaps with options of the policy."""
+        """A simulation with these users, and perhaps with options of the policy, or another policy."""
+        given = {"configuration_file": str(self.configuration), **(policy or {})}
         return simulate(
             str(self.workload),
-            "slurm",
-            options={"configuration_file": str(self.configuration), **(policy or {})},
+            scheduler or "slurm",
+            options=None if scheduler else given,
             users=users,
             user_options=options,
             platform=str(self.platform),

@@ -103,6 +103,18 @@ def test_starts_by_limits(cluster: Path) -> None:
     assert near(starts["5"], 2), "it would be in the way of job 3"
 
 
+def test_what_jobs_wait_for(cluster: Path) -> None:
+    """At 8:00, before anything is started; job 8 is larger than the machine."""
+    (cluster / "jobs.txt").write_text(QUEUE + waiting(8, 5, "00:10:00", 60))
+    waits_for = {job["id"]: job["waits_for"] for job in forecast_of(cluster)["jobs"]}
+    assert waits_for["3"] == "Resources: 1 idle nodes of 4 are free"
+    assert waits_for["4"] == "", "it starts at once"
+    assert waits_for["5"] == "Priority: there is room for it, which is kept for others"
+    assert (waits_for["7"], waits_for["8"]) == ("Dependency", "BadConstraints")
+    _, out, _ = call_here(["slurm", "forecast", cluster / "slurm.conf", cluster / "jobs.txt"])
+    assert "waits for" in out and "BadConstraints" in out
+
+
 def test_a_job_that_asks_for_less_starts_earlier(cluster: Path) -> None:
     found = forecast_of(cluster, "--job", "5", "--time", "20")
     assert found["instead"]["time_limit"] == 1200

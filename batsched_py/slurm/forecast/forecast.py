@@ -20,6 +20,7 @@ from batsched_py.slurm.forecast.advice import alternatives, submitted
 from batsched_py.slurm.forecast.backtest import settled
 from batsched_py.slurm.forecast.live import LiveJob, RunTime, completed, limit_of, pinned, workload_of
 from batsched_py.slurm.forecast.squeue_table import read_live
+from batsched_py.slurm.forecast.waiting import SETTLED, Telling
 from batsched_py.slurm.jobs import task_names
 from batsched_py.slurm.prepared import Prepared, with_partitions
 from batsched_py.slurm.reading import Clock, Findings, time_limit
@@ -70,9 +71,6 @@ class Accuracy(Struct, frozen=True):
 #: The interval leaves out this share of the repetitions at each end.
 TAIL = 0.1
 
-#: A running job starts within so many seconds of the simulation, unless it does not fit.
-SETTLED = 60.0
-
 
 class Start(Struct, frozen=True, kw_only=True):
     """When a job will start, in seconds from now."""
@@ -97,6 +95,8 @@ class Expected(Struct, frozen=True, kw_only=True):
     time_limit: float
     priority: int
     start: Start
+    waits_for: str = ""
+    """What it waits for now, as Slurm calls it; nothing if it starts at once."""
 
 
 class Advice(Struct, frozen=True, kw_only=True):
@@ -192,13 +192,18 @@ def forecast(
     ):
         simulator = Simulator(cluster, now, Path(room), findings)
         for variant in variants:
-            found[-1].append(simulator.starts(variant, lambda job, ran: limit_of(job)))
+            asks_why = len(found) == 1
+            found[-1].append(simulator.starts(variant, lambda job, ran: limit_of(job), asks_why))
             for seed in range(repetitions):
                 assert accuracy is not None
                 found[-1].append(simulator.starts(variant, accuracy.drawn(seed)))
             found.append([])
     as_it_is, *changed = found[:-1]
-    expected = [_expected(job, _start(job.id, *as_it_is)) for job in jobs if not job.runs and not job.is_held]
+    expected = [
+        _expected(job, _start(job.id, *as_it_is), simulator.waits_for.get(job.id, ""))
+        for job in jobs
+        if not job.runs and not job.is_held
+    ]
     expected.sort(key=lambda job: (job.start.by_limits is None, job.start.by_limits or 0.0, job.id))
     answers = [
         _advice(option, jobs, change, as_it_is, of_change, accuracy)
@@ -261,23 +266,44 @@ class Simulator:
         self._now = now
         self._findings = findings
         self.misplaced = 0
+        self.waits_for: dict[str, str] = {}
+        """What jobs waited for as soon as all running jobs were on their nodes, as far as that was asked."""
         self._prepared = Prepared(room / PLATFORM, room / WORKLOAD_FILE, room / CONFIGURATION, room)
         platform, partitions = platform_text(self._machine, cluster.licences), self._configuration.partitions
         self._prepared.platform.write_text(with_partitions(platform, partitions) if partitions else platform)
         self._prepared.configure(self._configuration)
 
-    def starts(self, jobs: Sequence[LiveJob], run_time: RunTime) -> dict[str, float]:
-        """When each job starts; of an array, its first task."""
+    def starts(self, jobs: Sequence[LiveJob], run_time: RunTime, asks_why: bool = False) -> dict[str, float]:
+        """When each job starts; of an array, its first task. What jobs wait for is kept if asked for."""
         workload = workload_of(jobs, self._now, self._configuration, self._machine, run_time, self._findings)
         self._findings.check()
         self._prepared.submit(workload)
-        table = self._prepared.simulated("rigid", {}).jobs.dropna(subset=["starting_time"])
+        policy = Telling(configuration_file=str(self._prepared.configuration)) if asks_why else None
+        result = self._prepared.simulated("rigid", {}, scheduler=policy)
+        table = result.jobs.dropna(subset=["starting_time"])
         ids = {name: job.id for job in jobs if job.array for name in task_names(job.name, job.array)[0]}
         firsts = table["starting_time"].groupby([ids.get(name, name) for name in table["job_id"].astype(str)])
         found: dict[str, float] = firsts.min().to_dict()
+        if policy is not None:
+            self._keep_why(policy.waits_for, jobs, ids, found)
         running = {job.id for job in jobs if job.runs}
         self.misplaced = max(self.misplaced, sum(found.get(name, inf) > SETTLED for name in running))
         return found
+
+    def _keep_why(
+        self,
+        waits_for: Mapping[str, str],
+        jobs: Sequence[LiveJob],
+        ids: Mapping[str, str],
+        starts: Mapping[str, float],
+    ) -> None:
+        told: dict[str, str] = {}
+        for name, why in waits_for.items():
+            told.setdefault(ids.get(name, name), why)
+        for job in jobs:
+            if not job.runs and starts.get(job.id, inf) > SETTLED:
+                refused = "" if job.id in starts else "BadConstraints"
+                self.waits_for[job.id] = told.get(job.id, "Dependency" if job.dependency else refused)
 
 
 def _start(name: str, by_limits: Mapping[str, float], *drawn: Mapping[str, float]) -> Start:
@@ -286,7 +312,7 @@ def _start(name: str, by_limits: Mapping[str, float], *drawn: Mapping[str, float
     return Start(by_limits=by_limits.get(name), median=median, early=early, late=late)
 
 
-def _expected(job: LiveJob, start: Start) -> Expected:
+def _expected(job: LiveJob, start: Start, waits_for: str = "") -> Expected:
     return Expected(
         id=job.id,
         user=job.user,
@@ -297,6 +323,7 @@ def _expected(job: LiveJob, start: Start) -> Expected:
         time_limit=inf if job.time is None else job.time,
         priority=job.fields["priority"],
         start=start,
+        waits_for=waits_for,
     )
 
 

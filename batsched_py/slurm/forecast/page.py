@@ -60,7 +60,7 @@ def as_it_is_and_instead(found: Forecast) -> dict[str, Expected]:
 def forecast_heads(found: Forecast) -> list[str]:
     """The heads of the columns; the last ones are known with a log only."""
     heads = ["job", "user", "partition", "nodes", "cpus", "limit", "priority", "starts in, by limits"]
-    return heads + (["starts in, likely", "80 % interval"] if found.repetitions else [])
+    return [*heads, *(["starts in, likely", "80 % interval"] if found.repetitions else []), "waits for"]
 
 
 def forecast_cells(job: Expected, found: Forecast) -> list[str]:
@@ -76,6 +76,7 @@ def forecast_cells(job: Expected, found: Forecast) -> list[str]:
         f"{job.priority}",
         _in(start.by_limits),
         *likely,
+        job.waits_for,
     ]
 
 

@@ -69,6 +69,11 @@ class Causes:
             reason, what = "None", "the next look at the queue starts it"
         return Cause(reason, what, before, record.priority, parts)
 
+    def in_short(self, records: Sequence[WaitingRecord], now: int) -> str:
+        """The same in few words, without who is before it."""
+        reason, what = self._reason(min(records, key=rank_of), now)
+        return f"{reason}: {what}" if what else reason
+
     def _before(self, record: WaitingRecord, now: int) -> list[str]:
         """The jobs before a job that may start as far as limits go, and use some of its nodes."""
         limits = self._state.limits

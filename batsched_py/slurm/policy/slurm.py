@@ -206,10 +206,10 @@ class Slurm(Scheduler):
             records, never = self._setup.records(job, cluster.now)
             if not records:
                 cluster.remark(job, f"can never run: {never.reason}")
+                self._never[job.id] = never.reason
                 if never.is_refused:
                     cluster.reject(job)
                     continue
-                self._never[job.id] = never.reason
             known[job.id] = records
             if not records:
                 continue
