@@ -155,6 +155,7 @@ def simulate_experiment(
     began = time.perf_counter()
     workloads = read_workloads(experiment.scenario.workloads, logs, words_of(experiment.scenario.machine))
     nb_jobs = sum(len(workload.jobs) for workload in workloads)
+    _warn_of_scaled_users(experiment.actors.users, workloads)
 
     @contextmanager
     def meanwhile(simulation: Simulation) -> Iterator[None]:
@@ -180,6 +181,19 @@ def simulate_experiment(
     if not logs:
         _warn_of_doubts(experiment, overview, workloads)
     return Result(experiment, overview, workloads, kept or str(export), logs or {}, window, given.policy)
+
+
+def _warn_of_scaled_users(users: Choice | None, workloads: Sequence[Workload]) -> None:
+    """Say that users who react are made of submissions that never were: the waits beside them are others."""
+    changes = [workload.scaled for workload in workloads if workload.scaled]
+    if changes and users is not None and users.name != "rigid":
+        _log.warning(
+            "the log's times between arrivals were scaled (%s), and its waits and run times were not, so the "
+            "sessions and think times of %s are those of a schedule that never was; take the recorded log, "
+            "and more or fewer of its users: --users resample -u load=...",
+            changes[0],
+            users.name,
+        )
 
 
 #: If a larger share of the jobs requested no time, a policy that goes by estimates knows too much.

@@ -157,11 +157,26 @@ def run_command(
         more = ({} if beside is None else {"control": beside}) | ({"review": checks} if review else {})
         click.echo(msgspec.json.encode(figures | more))
         return
-    click.echo(two_columns([*result.overview.rows(), *([] if beside is None else beside.rows())]))
+    controlled = _hint(result) if beside is None else beside.rows()
+    click.echo(two_columns([*result.overview.rows(), *controlled]))
     if beside is not None:
         click.echo(beside.verdict.words)
     for check in checks:
         say(str(check))
+
+
+def _hint(result: lazy.result.Result) -> list[tuple[str, str]]:
+    """That a control is worth while: users replay a log, and not on its machine or under a usual policy."""
+    experiment, overview, workload = result.experiment, result.overview, result.workloads[0]
+    users = experiment.actors.users
+    if users is None or users.name == "rigid" or workload.nb_hosts is None or len(result.workloads) > 1:
+        return []
+    speed = experiment.scenario.machine.speed or 1.0
+    is_other_machine = overview.hosts != workload.nb_hosts or speed != 1.0
+    is_other = is_other_machine or overview.scheduler not in lazy.control.CANDIDATES
+    return (
+        [("control", "none; see --control")] if is_other and not lazy.store.is_population(experiment) else []
+    )
 
 
 @click.command("status")

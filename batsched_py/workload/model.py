@@ -284,6 +284,8 @@ class Workload(Struct):
     """How many requested exactly their run time, as far as the reader looks at that."""
     calendar: Calendar | None = None
     """Which dates the times of its jobs are, where the log says when it began."""
+    scaled: str = ""
+    """The change that gave a log other times between arrivals than were recorded, if one did."""
 
     def date(self, time: float) -> datetime:
         """The date and the time of day at a time of the simulation, where the machine of the log stood."""

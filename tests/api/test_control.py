@@ -51,3 +51,22 @@ def test_the_command_prints_it(log: bp.Log, tmp_path: Path) -> None:
     assert "later than the control, mean" in text and "makespan" not in text
     told = json.loads(CliRunner().invoke(batsched_py, [*words.split(), "--json"]).stdout)
     assert told["control"]["hosts"] == 64 and told["busy_until"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "hinted"),
+    [
+        ("--hosts 32 -s easy --users think-time", True),
+        ("--hosts 64 --speed 2 -s easy --users think-time", True),
+        ("-s ljf --users think-time", True),
+        ("-s easy --users think-time", False),
+        ("--hosts 32 -s easy", False),
+        ("--hosts 32 -s easy --users resample", False),
+    ],
+)
+def test_who_needs_a_control_is_told_of_it(log: bp.Log, tmp_path: Path, words: str, hinted: bool) -> None:
+    log.save(tmp_path / "log.swf")
+    command = f"run -w {tmp_path}/log.swf {words} --reject-larger -e {tmp_path}/out"
+    done = CliRunner().invoke(batsched_py, command.split())
+    assert done.exit_code == 0, done.output
+    assert ("none; see --control" in done.stdout) == hinted

@@ -37,6 +37,7 @@ COMMANDS_ONLY = {
     "live",
     "status",
     "control",
+    "review",
     "sched_cfg_file",
     "disable_machine_state_tracing",
     "disable_schedule_tracing",
@@ -158,6 +159,28 @@ def test_a_behaviour_around_another_is_a_class_too(log: bp.Log) -> None:
     result = bp.simulate(log, "easy", hosts=32, users=Patience, user_options={"seed": 3})
     same = bp.simulate(log, "easy", hosts=32, users="patience", user_options={"seed": "3"})
     assert result.jobs.equals(same.jobs)
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+@pytest.mark.parametrize(
+    ("users", "by", "warns"),
+    [("think-time", "arrivals", True), ("rigid", "arrivals", False), ("think-time", "run-times", False)],
+)
+def test_users_of_a_log_whose_arrivals_were_scaled_are_told_of(
+    users: str,
+    by: str,
+    warns: bool,
+    is_file: bool,
+    log: bp.Log,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scaled = log.load(1.2, by=by)
+    scaled.save(tmp_path / "k12.swf")
+    workload = tmp_path / "k12.swf" if is_file else scaled
+    found = bp.simulate(workload, "easy", users=users, progress=False).review()
+    assert ("times between arrivals were scaled (load factor=1.2)" in caplog.text) == warns
+    assert any("which makes other users" in check.found for check in found) == warns
 
 
 def test_several_workloads_are_played_together(log: bp.Log) -> None:

@@ -65,6 +65,8 @@ class LogFacts(Struct, frozen=True):
     """What makes no sense in it."""
     changes: tuple[str, ...] = ()
     """What was done to it."""
+    scaled: str = ""
+    """Which of it gave it other times between arrivals than were recorded."""
     users: Mapping[str, int] = {}
     """The user of each job, by the job's number."""
     kinds: Mapping[int, int] = {}

@@ -299,7 +299,7 @@ def control(study: Study) -> Iterator[Check]:
         yield Check(
             "control", "ok", f"{len(reacting) - len(changed)} runs with users on the log's own machine"
         )
-    loaded = [run for run in reacting if _is_scaled(run)]
+    loaded = [run for run in reacting if run.log is not None and run.log.scaled]
     if loaded:
         text = (
             f"the load of {loaded[0].name} is made by other times between arrivals, which makes other users "
@@ -340,11 +340,6 @@ def _speed(run: StudiedRun) -> float:
 def _machine(run: StudiedRun) -> str:
     """How large it is, and how fast if that is another speed."""
     return f"{run.hosts} hosts{'' if _speed(run) == 1 else f' of speed {_speed(run):g}'}"
-
-
-def _is_scaled(run: StudiedRun) -> bool:
-    changes = () if run.log is None else run.log.changes
-    return any(each.startswith("load ") and ("by=" not in each or "by=arrivals" in each) for each in changes)
 
 
 def generated(study: Study) -> Iterator[Check]:

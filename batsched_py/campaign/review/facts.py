@@ -186,6 +186,7 @@ def facts_of(log: SwfLog) -> LogFacts:
 
     from batsched_py.workload.description.users import find_flurries
     from batsched_py.workload.doubts import doubts, figures_of
+    from batsched_py.workload.swf.conventions import scaled
 
     figures = figures_of(log)
     jobs = max(1, figures.jobs)
@@ -205,6 +206,7 @@ def facts_of(log: SwfLog) -> LogFacts:
         model="" if model is None else model[1],
         doubts=tuple(doubts(figures)),
         changes=tuple(filter(None, header.get("Change", "").split("\n"))),
+        scaled=scaled(header),
         users=dict(zip(map(str, log.job_number.tolist()), log.user.tolist(), strict=True)),
         kinds=_kinds(log),
     )

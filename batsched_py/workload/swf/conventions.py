@@ -132,6 +132,19 @@ def header_lines(header: Mapping[str, str]) -> Iterator[str]:
             yield f"; {key}: {line}\n" if key else f"; {line}\n"
 
 
+def scaled(header: Mapping[str, str]) -> str:
+    """The change that scaled the times between arrivals, and nothing else of the jobs; none if none did.
+
+    >>> scaled({"Change": "first: ...\\nload factor=1.2: ..."}), scaled({"Change": "load by=sizes: ..."})
+    ('load factor=1.2', '')
+    """
+    for line in header.get("Change", "").split("\n"):
+        change = line.partition(":")[0]
+        if change.startswith("load ") and ("by=" not in change or "by=arrivals" in change):
+            return change
+    return ""
+
+
 def nb_partitions(header: Mapping[str, str]) -> int:
     """How many partitions the recorded machine had; 0 if the header does not tell."""
     words = header.get("MaxPartitions", "").split()

@@ -251,6 +251,7 @@ def read_quickly(path: Path, name: str, walltime_factor: float, walltime: Wallti
         nb_equal=found.nb_equal,
         nb_partitions=conventions.nb_partitions(header),
         calendar=_calendar(path, header, found),
+        scaled=conventions.scaled(header),
     )
 
 

@@ -428,6 +428,7 @@ class JobColumns:
             nb_partitions=conventions.nb_partitions(header),
             nb_equal=nb_equal,
             calendar=Calendar.of(header, float(first)),
+            scaled=conventions.scaled(header),
         )
 
 
