@@ -83,6 +83,8 @@ class Overview(Struct, frozen=True, omit_defaults=True):
     """How many jobs of logs requested no time."""
     raised: int = 0
     """How many requested less time than the walltime that they were given."""
+    sized_otherwise: int = 0
+    """How many jobs of logs have the size of the other kind, as the log does not tell the one that counts."""
     measured: str = ""
     """Over which window means, maxima and the utilization are; over the whole run if nothing is said."""
     unstable: str = ""
@@ -135,6 +137,7 @@ class Overview(Struct, frozen=True, omit_defaults=True):
             sizes=experiment.scenario.workloads.sizes_rule,
             unrequested=sum(workload.nb_unrequested for workload in workloads),
             raised=sum(workload.nb_raised for workload in workloads),
+            sized_otherwise=sum(workload.nb_sized_otherwise for workload in workloads),
             partitions=max((workload.nb_partitions for workload in workloads), default=0)
             if experiment.scenario.machine.file is None
             else 0,
@@ -176,12 +179,21 @@ class Overview(Struct, frozen=True, omit_defaults=True):
 
     def _walltimes(self) -> Iterator[tuple[str, str]]:
         """How many jobs have other walltimes than they requested: a policy then knows more than it could."""
+        least = self.walltime.removeprefix("requested, at least ") if self.knows_run_times else "run time"
         if self.unrequested:
-            replaced = "run time" if self.knows_run_times else "none"
+            replaced = least if self.knows_run_times else "none"
             replaced = "a modelled one" if self.walltime.endswith("modelled") else replaced
             yield "  without a request", f"{self.unrequested:,} jobs, {replaced} instead"
         if self.raised:
-            yield "  raised to the run time", f"{self.raised:,} jobs"
+            yield f"  raised to {least.replace('run time', 'the run time')}", f"{self.raised:,} jobs"
+
+    def _sizes(self) -> Iterator[tuple[str, str]]:
+        """What sizes are, and how many jobs have the other ones."""
+        yield "sizes", self.sizes
+        if self.sized_otherwise:
+            kind, other = self.sizes.split()[0], self.sizes.split()[-1]
+            kind = f"an {kind}" if kind == "allocated" else f"a {kind}"
+            yield f"  without {kind} size", f"{self.sized_otherwise:,} jobs, {other} instead"
 
     def rows(self) -> list[tuple[str, str]]:
         """What people read."""
@@ -203,7 +215,7 @@ class Overview(Struct, frozen=True, omit_defaults=True):
             ("  median, p95, maximum", ", ".join(map(duration, self._waits))),
             ("mean bounded slowdown (10 s)", f"{self.mean_bounded_slowdown:.2f}"),
             ("  median, p95, part of top 1%", self._slowdowns),
-            ("sizes", self.sizes),
+            *self._sizes(),
             *([("  partitions", f"{self.partitions}, as one machine")] if self.partitions > 1 else []),
             ("walltime", self.walltime),
             *self._walltimes(),

@@ -110,8 +110,14 @@ class Workloads(Struct, frozen=True, kw_only=True):
     @property
     def sizes_rule(self) -> str:
         """What the sizes of the jobs of logs are, in words."""
-        has_logs = any(not file.endswith(".json") for file in self.files)
-        return f"{self.processors} processors" if has_logs else "as the workload says"
+        if all(file.endswith(".json") for file in self.files):
+            return "as the workload says"
+        return f"{self.processors} processors, else {self.other_processors}"
+
+    @property
+    def other_processors(self) -> ProcessorsRule:
+        """What counts where a log does not say how many processors of the other kind a job had."""
+        return "requested" if self.processors == "allocated" else "allocated"
 
     @property
     def walltime_rule(self) -> str:

@@ -276,6 +276,8 @@ class Workload(Struct):
     """How many jobs of a log requested no time."""
     nb_raised: int = 0
     """How many requested less than the walltime that they have."""
+    nb_sized_otherwise: int = 0
+    """How many jobs of a log have the other size, requested or allocated, as the one asked for is unknown."""
     measured: tuple[int, int] | None = None
     """From which to before which job an agent's episode is measured; the others surround it."""
     nb_partitions: int = 0

@@ -77,10 +77,33 @@ def test_replaced_estimates_are_counted(log: Path, engine: str) -> None:
     rows = dict(overview.rows())
     assert rows["  without a request"] == "1 jobs, run time instead"
     assert rows["  raised to the run time"] == "1 jobs"
-    assert rows["sizes"] == "allocated processors"
+    assert rows["sizes"] == "allocated processors, else requested"
+    assert not any("size" in name and "without" in name for name in rows)
+    twice = dict(bp.simulate(log, "fcfs", walltime="max", walltime_factor=2).overview.rows())
+    assert twice["  raised to 2 x the run time"] == "2 jobs"
+    assert twice["  without a request"] == "1 jobs, 2 x run time instead"
     requested = bp.simulate(log, "fcfs", walltime="requested").overview
     assert (requested.unrequested, requested.raised) == (1, 0)
     assert dict(requested.rows())["  without a request"] == "1 jobs, none instead"
+
+
+def test_jobs_of_the_other_size_are_counted(tmp_path: Path, engine: str) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text(LOG.replace(" 50 2 -1", " 50 -1 -1").replace(" 20 2 -1 -1 2 ", " 20 2 -1 -1 -1 "))
+    allocated, requested = (bp.simulate(path, "fcfs", processors=each) for each in ("allocated", "requested"))
+    rows = [dict(each.overview.rows()) for each in (allocated, requested)]
+    assert rows[0]["  without an allocated size"] == "1 jobs, requested instead"
+    assert rows[1]["sizes"] == "requested processors, else allocated"
+    assert rows[1]["  without a requested size"] == "1 jobs, allocated instead"
+    bp.read_log(path).save(tmp_path / "log.csv")
+    assert bp.simulate(tmp_path / "log.csv", "fcfs").overview.sized_otherwise == 1
+
+
+def test_a_large_log_without_allocated_sizes_is_counted_in_full(tmp_path: Path, engine: str) -> None:
+    path = tmp_path / "log.swf"
+    lines = [f"{n} {n} 0 1 {1 if n < 1900 else -1} -1 -1 1 60 -1 1{' -1' * 7}\n" for n in range(1, 3001)]
+    path.write_text("; MaxProcs: 4\n" + "".join(lines))
+    assert bp.simulate(path, "fcfs").overview.sized_otherwise == 1101
 
 
 def test_every_way_to_read_a_log_counts_alike(log: Path, tmp_path: Path) -> None:

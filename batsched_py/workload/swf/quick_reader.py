@@ -179,6 +179,8 @@ class JobsRead(Struct):
     """How many jobs requested no time, how many less than their walltime, and exactly their run time."""
     nb_raised: int
     nb_equal: int
+    nb_sized_otherwise: int
+    """How many have their requested size, as nothing is said to be allocated."""
 
 
 #: The characters of numbers and of the space between them.
@@ -248,6 +250,7 @@ def read_quickly(path: Path, name: str, walltime_factor: float, walltime: Wallti
         late_jobs_stay=walltime == "estimate",
         nb_unrequested=found.nb_unrequested,
         nb_raised=found.nb_raised,
+        nb_sized_otherwise=found.nb_sized_otherwise,
         nb_equal=found.nb_equal,
         nb_partitions=conventions.nb_partitions(header),
         calendar=_calendar(path, header, found),
@@ -268,7 +271,10 @@ def _read_natively(path: Path, pieces: Iterable[bytes], workload: str, factor: f
         bad.add({number: found})
         return None
 
-    for piece in pieces:
+    lacks_allocated = False
+    for place, piece in enumerate(pieces):
+        lines = piece.split(b"\n") if place == 0 else [piece[: piece.find(b"\n")]]
+        lacks_allocated = lacks_allocated or any(map(_is_sized_otherwise, lines))
         reader.read(piece, judge)
         conventions.check_extent(path, reader.nb_records, reader.nb_comment_bytes)
     if bad.count and _has_more_fields(path):
@@ -291,7 +297,29 @@ def _read_natively(path: Path, pieces: Iterable[bytes], workload: str, factor: f
         reader.nb_unrequested,
         reader.nb_raised,
         reader.nb_equal,
+        min(_count_sized_otherwise(path), len(log)) if lacks_allocated else 0,
     )
+
+
+def _count_sized_otherwise(path: Path) -> int:
+    """How many jobs have no allocated size, which the library does not tell.
+
+    A log is read for it once more, if it lacks one in its first piece or in the first line of another: no
+    other log has more than a few.
+    """
+    return sum(sum(map(_is_sized_otherwise, piece.split(b"\n"))) for piece in read_lines(path, PIECE))
+
+
+def _is_sized_otherwise(line: bytes) -> bool:
+    words = line.split(None, 11)
+    if len(words) < 12 or words[4][0] not in b"-0" or line.startswith(b";"):
+        return False
+    try:
+        run_time, allocated, requested, status = (float(words[place]) for place in (3, 4, 7, 10))
+    except ValueError:
+        return False
+    is_job = run_time != -1 and not never_started(status, run_time, allocated)
+    return is_job and allocated <= 0 < requested
 
 
 def _calendar(path: Path, header: Mapping[str, str], found: JobsRead) -> Calendar | None:
@@ -370,7 +398,7 @@ def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: floa
     comments: list[bytes] = []
     names, extra = _ProfileNames(), cache(conventions.extra_fields)
     number, submit, first = -conventions.LARGEST - 1, 0.0, None
-    nb_unsized, nb_cancelled, nb_unrequested, nb_raised, nb_equal = 0, 0, 0, 0, 0
+    nb_unsized, nb_cancelled, nb_unrequested, nb_raised, nb_equal, nb_otherwise = 0, 0, 0, 0, 0, 0
     held = []
     for piece in pieces:
         held.append(piece)
@@ -402,6 +430,7 @@ def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: floa
             else:
                 nb_raised += least > walltime
                 nb_equal += walltime == run_time
+            nb_otherwise += record.allocated_processors <= 0
             known = extra((record.user, record.group, record.executable, record.queue, record.partition))
             jobs.append(Job(f"{workload}!{number}", submission, size, limit, names[run_time], known))
             finishes.append(submission + (record.wait if record.wait > 0 else 0.0) + run_time)
@@ -409,7 +438,7 @@ def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: floa
         return None
     profiles = conventions.profiles_of(dict(sorted(names.items())))
     nb_all = len(jobs) + nb_unsized + nb_cancelled
-    counts = (nb_all, nb_unsized, nb_cancelled, nb_unrequested, nb_raised, nb_equal)
+    counts = (nb_all, nb_unsized, nb_cancelled, nb_unrequested, nb_raised, nb_equal, nb_otherwise)
     return JobsRead(jobs, profiles, finishes, comments, *counts)
 
 

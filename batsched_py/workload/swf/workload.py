@@ -348,6 +348,7 @@ class JobColumns:
             columns["wait"] = np.maximum(piece["wait"], 0)
             first, second = (piece[name] for name in self._sizes)
             columns["size"] = np.where(first > 0, first, second)
+            columns["otherwise"] = (first <= 0) & (second > 0)
             requested = np.maximum(piece["requested_time"], 0)
             columns["walltime"] = np.maximum(requested, self._factor * piece["run_time"])
             columns["unrequested"] = requested <= 0
@@ -398,8 +399,8 @@ class JobColumns:
             unsaid = columns["unrequested"]
             requested = np.where(unsaid, 0, columns["walltime"])
             columns["walltime"] = fill_in(columns["run_time"], requested)
-        nb_unrequested, nb_raised, nb_equal = (
-            int(columns.pop(name).sum()) for name in ("unrequested", "raised", "equal")
+        nb_unrequested, nb_raised, nb_equal, nb_sized_otherwise = (
+            int(columns.pop(name).sum()) for name in ("unrequested", "raised", "equal", "otherwise")
         )
         withdrawn = np.flatnonzero(columns.pop("withdrawn"))
         waits = columns["wait"][withdrawn].tolist()
@@ -425,6 +426,7 @@ class JobColumns:
             late_jobs_stay=self._late_jobs_stay,
             nb_unrequested=nb_unrequested,
             nb_raised=nb_raised,
+            nb_sized_otherwise=nb_sized_otherwise,
             nb_partitions=conventions.nb_partitions(header),
             nb_equal=nb_equal,
             calendar=Calendar.of(header, float(first)),
