@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import csv
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappush, heapreplace
 from itertools import accumulate, groupby
 from math import ceil, inf
@@ -101,6 +102,17 @@ def busy(open_jobs: Callable[[], TextIO], nb_jobs: int, nb_hosts: int) -> tuple[
             if state != "REJECTED" and (since := float(begun)) < end and (until := float(ended)) > begin
         )
         return sum(inside) / (nb_hosts * (end - begin)), end - begin
+
+
+def kept_from_others(jobs: TextIO, exclusive: Callable[[str], bool], node_of: Sequence[str | None]) -> float:
+    """Core seconds that jobs with whole nodes keep from others: of the cores on which they do not run."""
+    cores, found = Counter(node_of), 0.0
+    for workload, name, begun, ended, hosts, state in _rows(jobs, "workload_name", "job_id", *_EXECUTED):
+        if state != "REJECTED" and exclusive(f"{workload}!{name.partition('#')[0]}"):
+            held = HostSet.parse(hosts)
+            whole = sum(cores[node] for node in {node_of[host] for host in held})
+            found += (float(ended) - float(begun)) * (whole - len(held))
+    return found
 
 
 def steadiness(jobs: TextIO, nb_hosts: int) -> Steadiness | None:

@@ -77,6 +77,10 @@ class Overview(Struct, frozen=True, omit_defaults=True):
     wall_seconds: float
     refused: dict[str, int] = {}
     """How many of the rejected jobs a machine of nodes could never run, by the kind of what they lacked."""
+    pending: dict[str, int] = {}
+    """How many of them were left in the queue in the end, by why they could not start."""
+    with_whole_nodes: float | None = None
+    """The utilization, if all cores of nodes count that jobs have to themselves; none if there are none."""
     sizes: str = ""
     """What the sizes of jobs of logs are."""
     unrequested: int = 0
@@ -134,6 +138,7 @@ class Overview(Struct, frozen=True, omit_defaults=True):
             files=files,
             wall_seconds=round(wall_seconds, 3),
             refused=dict(simulation.refused.most_common()),
+            pending=dict(simulation.pending.most_common()),
             sizes=experiment.scenario.workloads.sizes_rule,
             unrequested=sum(workload.nb_unrequested for workload in workloads),
             raised=sum(workload.nb_raised for workload in workloads),
@@ -195,6 +200,10 @@ class Overview(Struct, frozen=True, omit_defaults=True):
             kind = f"an {kind}" if kind == "allocated" else f"a {kind}"
             yield f"  without {kind} size", f"{self.sized_otherwise:,} jobs, {other} instead"
 
+    def _whole_nodes(self) -> list[tuple[str, str]]:
+        share = self.with_whole_nodes
+        return [] if share is None else [("  with all of whole nodes", f"{share:.1%}")]
+
     def rows(self) -> list[tuple[str, str]]:
         """What people read."""
         joules, rejected = self.consumed_joules, "0"
@@ -207,6 +216,7 @@ class Overview(Struct, frozen=True, omit_defaults=True):
             ("jobs", f"{self.jobs:,}"),
             ("  rejected", rejected),
             *((f"    cannot get: {kind}", f"{count:,}") for kind, count in self.refused.items()),
+            *((f"    pending: {reason}", f"{count:,}") for reason, count in self.pending.items()),
             ("  killed or failed", f"{self.killed:,}"),
             *([("makespan", duration(self.makespan))] if self.busy_until is None else []),
             ("measured", self.measured or "all jobs of the run"),
@@ -220,6 +230,7 @@ class Overview(Struct, frozen=True, omit_defaults=True):
             ("walltime", self.walltime),
             *self._walltimes(),
             ("utilization", f"{self.utilization:.1%}"),
+            *self._whole_nodes(),
             *([] if self.busy_until is None else [("  until 90% are submitted", duration(self.busy_until))]),
             *([] if joules is None else [("energy", energy(joules))]),
             *zip(chain(["files"], repeat("")), self.files, strict=False),
@@ -286,6 +297,8 @@ class Result:
         self._control: lazy.control.Control | None = None
         if window is None and overview.users and (busy := self._busy()) is not None:
             self.overview = replace(self.overview, utilization=busy[0], busy_until=busy[1])
+        elif window is None and (whole := self._with_whole_nodes()) is not None:
+            self.overview = replace(self.overview, with_whole_nodes=whole)
         if overview.may_be_unstable:
             found = self._quick_steadiness()
             if found is not None and not found.is_steady:
@@ -299,6 +312,19 @@ class Result:
             return self.steadiness
         with self._open_jobs() as jobs:
             return lazy.small_runs.steadiness(jobs, self.overview.hosts)
+
+    def _with_whole_nodes(self) -> float | None:
+        """The utilization, if jobs with whole nodes use all cores of these."""
+        if self.experiment.scenario.machine.file is None or not self.overview.makespan:
+            return None
+        jobs = (job for workload in self.workloads for job in workload.jobs)
+        exclusive = {job.id for job in jobs if job.extra.get("request", {}).get("exclusive")}
+        if not exclusive:
+            return None
+        node_of = [host.properties.get("node") for host in self._platform.hosts]
+        with self._open_jobs() as opened:
+            more = lazy.small_runs.kept_from_others(opened, exclusive.__contains__, node_of)
+        return self.overview.utilization + more / (self.overview.hosts * self.overview.makespan)
 
     def _busy(self) -> tuple[float, float] | None:
         """Utilization until 90 % of the jobs are submitted, and how long that takes, if users react."""

@@ -95,6 +95,8 @@ class DecisionProcess:
         """What happened since the scheduler was last asked, in whatever form it was told."""
         self.refused: Counter[str] = Counter()
         """How many jobs could never run on a machine of nodes, by the kind of reason."""
+        self.pending: Counter[str] = Counter()
+        """How many jobs the policy has left in the queue in the end, by why they could not start."""
         self.acted: Sequence[Effect] = ()
         """What came of what users did since the policy was last asked."""
         self._submissions: Submissions | None = None
@@ -326,6 +328,7 @@ class DecisionProcess:
     def _leave(self, usual: Ask, cluster: Cluster) -> None:
         """Leave the jobs that wait. Where that makes users submit others, the policy decides as usual."""
         self.schedule = usual
+        self.pending.update(self.scheduler.why_pending(job) for job in cluster.queue)
         self.scheduler.leave(cluster)
 
     def fail(self, error: BaseException, now: float) -> NoReturn:

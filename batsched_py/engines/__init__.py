@@ -70,6 +70,11 @@ class Simulation(ABC):
         """How many jobs a machine of nodes could never run, by the kind of reason."""
         return self.process.refused if isinstance(self.process, DecisionProcess) else Counter()
 
+    @property
+    def pending(self) -> Counter[str]:
+        """How many jobs were left in the queue in the end, by why they could not start."""
+        return self.process.pending if isinstance(self.process, DecisionProcess) else Counter()
+
     @abstractmethod
     def situation(self) -> Situation:
         """How things stand; another thread may ask while the simulation goes on."""

@@ -184,3 +184,23 @@ def test_nodes_move_between_partitions(twin: Path) -> None:
     code, out, err = call_here(["slurm", "what-if", twin, *changes, "--seeds", "1", "--json"])
     assert code == 0, err
     assert json.loads(out)["only_before"], "jobs of more than four cores do not fit on one node"
+
+
+def test_a_run_tells_the_use_of_whole_nodes_and_why_jobs_stay_pending(tmp_path: Path) -> None:
+    """For 100 s, two jobs of one core have a node of four cores each; a third has too long a limit."""
+    (tmp_path / "slurm.conf").write_text(
+        "SelectType=select/cons_tres\nEnforcePartLimits=NO\nNodeName=n[1-2] CPUs=4\n"
+        "PartitionName=p Nodes=ALL Default=YES MaxTime=60 OverSubscribe=EXCLUSIVE\n"
+    )
+    rows = ["0,100,-t 10", "0,100,-t 10", "0,100,-t 120"]
+    (tmp_path / "jobs.csv").write_text("\n".join(["at,run,args", *rows]) + "\n")
+    twin = tmp_path / "twin"
+    assert call_here(["slurm", "import", tmp_path, twin])[0] == 0
+    run = ["run", "-w", twin / "workload.json", "-p", twin / "platform.toml", "-s", "slurm"]
+    run += ["-o", f"configuration_file={twin / 'slurm.toml'}", "-e", tmp_path / "out"]
+    code, out, _ = call_here(run)
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert code == 0 and "pending: PartitionTimeLimit 1" in lines
+    found = json.loads(call_here([*run, "--json"])[1])
+    assert found["with_whole_nodes"] == pytest.approx(4 * found["utilization"])
+    assert f"with all of whole nodes {found['with_whole_nodes']:.1%}" in lines
