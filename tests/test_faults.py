@@ -174,7 +174,7 @@ def test_nohup_is_respected(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_commands_that_are_stopped_at_any_moment_leave_nothing_behind() -> None:
     """A sample of what ``make kills`` does."""
-    assert list(kills(10, Random(2))) == []
+    assert list(kills(18, Random(2))) == []
 
 
 INTERRUPTS_AN_IMPORT = """
