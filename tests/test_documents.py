@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import re
+import shlex
+import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -63,6 +66,31 @@ def test_its_examples_run(document: str, tmp_path: Path, monkeypatch: pytest.Mon
         done = CliRunner().invoke(batsched_py, ["campaign", "run", "small.toml", "-d", "out/sample"])
         assert done.exit_code == 0, done.output
     exec("\n".join(examples(document)), {"__name__": "example"})
+
+
+def test_the_commands_of_the_tutorial_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the first days of the sample, as if the first had installed what it says."""
+    text = (ROOT / "docs" / "tutorial.md").read_text()
+    commands = re.findall(r"^    (\S.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.MULTILINE)
+    install, completion, *rest = commands
+    extras = set(re.search(r"\[(.*)\]", install)[1].split(","))  # type: ignore[index]
+    assert (
+        extras
+        <= tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
+    )
+    assert completion in (ROOT / "docs" / "reference" / "command-line.md").read_text()
+    shutil.copytree(ROOT / "examples" / "plans", tmp_path / "examples" / "plans")
+    (tmp_path / "workloads").mkdir()
+    lines = (ROOT / "workloads" / "sample.swf").read_text().splitlines(keepends=True)
+    (tmp_path / "workloads" / "sample.swf").write_text("".join(lines[:100]))
+    monkeypatch.chdir(tmp_path)
+    assert len(rest) == 2
+    for command in rest:
+        program, *words = shlex.split(command)
+        assert program == "batsched-py"
+        done = CliRunner().invoke(batsched_py, words)
+        assert done.exit_code == 0, done.output
+    assert "</html>" in (tmp_path / "out" / "sample" / "report.html").read_text()
 
 
 def test_the_paper_has_its_sections_and_all_that_it_cites(root: Path) -> None:
