@@ -1,11 +1,11 @@
 # Each target does all the set-up it needs, in a .venv of this checkout; the second call is quick.
 # A Python >= 3.11 is looked for, or given: make PYTHON=/path/to/python3.12 demo
 
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& { echo $$p; break; }; done)
 # A Python >= 3.12, for PyBatsim 4 in an environment of its own; without one its tests are skipped.
-PYTHON5 ?= $(shell for p in python3.13 python3.12 $$(pyenv root 2>/dev/null)/versions/3.1[23].*/bin/python; do \
+PYTHON5 ?= $(shell for p in python3.13 python3.12 python3.14 $$(pyenv root 2>/dev/null)/versions/3.1[234].*/bin/python; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1 \
 	&& { echo $$p; break; }; done)
 BIN := .venv/bin

@@ -50,10 +50,8 @@ class NativeEngine(BuildHookInterface):
         elif os.environ.get(VARIABLE) == "required":
             raise RuntimeError(f"{VARIABLE}=required, and the native engine cannot be built: {fault}")
         else:
-            print(
-                f"batsched-py: the native engine is not built, the Python engine runs everything: {fault}",
-                file=sys.stderr,
-            )
+            stays = "the one that is here stays" if target.exists() else "the Python engine runs everything"
+            print(f"batsched-py: the native engine is not built, {stays}: {fault}", file=sys.stderr)
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """The wheel is there."""
@@ -76,7 +74,7 @@ def licences(folder: Path) -> dict[str, str]:
 
 
 def build(root: Path, extension: Path, flags: tuple[str, ...] = ()) -> str | None:
-    """Why the extension could not be built, if that is so; then there is none, not even an old one.
+    """Why the extension could not be built, if that is so; then one that was built before stays.
 
     The flags of the environment are added: CPPFLAGS and CXXFLAGS to compile, CXXFLAGS and LDFLAGS to link.
     """
@@ -106,7 +104,6 @@ def build(root: Path, extension: Path, flags: tuple[str, ...] = ()) -> str | Non
         part.replace(target)
     else:
         part.unlink(missing_ok=True)
-        target.unlink(missing_ok=True)
     return fault
 
 

@@ -45,7 +45,7 @@ def execute(run: Run) -> RunResult:
     """Do a run. Whatever goes wrong in it is told, not raised, so that others go on."""
     began = time.perf_counter()
     error = None
-    with _warnings() as warnings:
+    with untold() as warnings:
         try:
             with trusting() if run.trusted else nullcontext():
                 _execute(run)
@@ -64,7 +64,7 @@ def execute(run: Run) -> RunResult:
 
 
 @contextmanager
-def _warnings() -> Iterator[list[str]]:
+def untold() -> Iterator[list[str]]:
     """What this package warns of meanwhile, in place of its being printed by whatever process this is."""
     logger = logging.getLogger(batsched_py.__name__)
     messages: list[str] = []

@@ -73,13 +73,14 @@ def campaign_command() -> None:
 def plan_command(plan_file: Path, folder: Path | None, log_folders: Sequence[Path], trust: bool) -> None:
     """List the runs of a plan, after checking it, and say how many are done.
 
-    If some are done, those that are left are expected to take as long as the ones that are most like them.
+    If some are done, those that are left are expected to take as long as the ones that are most like them. If
+    none is, EASY is tried on the first jobs of a log; other policies, and users who react, may take longer.
     """
     folder = folder or _usual_folder(plan_file)
     plan = lazy.plan_file.read_plan(plan_file, log_folders, trust, folder)
     for run in plan.runs:
         say(run.name)
-    _say_estimate(lazy.estimate.estimated(plan.runs, folder))
+    _say_estimate(plan.runs, folder)
     _remark(plan.remarks)
     for log in plan.missing:
         say(f"{log.path.name} is not here; `campaign run` offers to get it from {log.url}", err=True)
@@ -410,12 +411,15 @@ def import_command(archive: Path, folder: Path, trust: bool) -> None:
     say(f"{folder}: {len(campaign.finished())} runs, all as they were exported")
 
 
-def _say_estimate(found: lazy.estimate.Estimate) -> None:
+def _say_estimate(runs: Sequence[lazy.campaign_run.Run], folder: Path) -> None:
     """Say how many runs there are, and how long those take that are not done."""
+    found = lazy.estimate.estimated(runs, folder)
     told, left = f"{found.wanted} runs, {found.done} of them done", found.wanted - found.done
+    cores = min(left, lazy.executors.usable_cores())
     if found.done and left:
-        cores = min(left, lazy.executors.usable_cores())
         told += f"; by these, the others take about {duration(found.seconds / cores)} with -j {cores}"
+    elif left and (seconds := lazy.estimate.guessed(runs)) is not None:
+        told += f"; as quick as EASY, they take about {duration(seconds / cores)} with -j {cores}"
     elif left:
         told += "; when some are, this says how long the others take"
     say(told, err=True)

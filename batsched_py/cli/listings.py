@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from batsched_py.api import lazy
+from batsched_py.cli.options import OneOf
 from batsched_py.plugins import Registry
 
 
@@ -116,7 +117,7 @@ def _text(kind: str, name: str | None) -> str:
 
 
 @click.command("list")
-@click.argument("kind", required=False, metavar="[KIND]", type=click.Choice(list(_KINDS)))
+@click.argument("kind", required=False, metavar="[KIND]", type=OneOf(list(_KINDS)))
 @click.argument("name", required=False)
 def list_command(kind: str | None, name: str | None) -> None:
     """List what there is to choose from, or describe the one called NAME with its options.

@@ -20,7 +20,7 @@ from msgspec import NODEFAULT, Meta, Struct
 from batsched_py.analysis.windows import Window
 from batsched_py.api import lazy
 from batsched_py.api.terminal import say, waiting
-from batsched_py.errors import InputError
+from batsched_py.errors import InputError, did_you_mean
 from batsched_py.input_files import open_input
 from batsched_py.settings import Option, Setting, settings_of, struct_from
 
@@ -72,6 +72,18 @@ def option(usage: str, help: str, name: str = "", **given: Any) -> Decorator[Any
     if given["metavar"] is None and "type" not in given:
         given["is_flag"] = True
     return click.option(*told.flags, name or told.word, help=help, **given)
+
+
+class OneOf(click.Choice):
+    """Some words to choose from; for another one it says which may have been meant."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The word, if it is one of these."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as fault:
+            meant = did_you_mean(str(value), map(str, self.choices))
+            self.fail(f"{fault.message.removesuffix('.')}{meant}.", param, ctx)
 
 
 class OutputOption(click.Option):
@@ -253,7 +265,7 @@ def _click_type(setting: Setting) -> Any:
     if setting.option.names_files:
         return NAME
     if get_origin(kind) is Literal:
-        return click.Choice(get_args(kind))
+        return OneOf(get_args(kind))
     if bounds is not None:
         limits: dict[str, Any] = {"min": bounds.ge, "max": bounds.le}
         return click.IntRange(**limits) if kind is int else click.FloatRange(**limits)
@@ -330,7 +342,7 @@ def _option(field: dataclasses.Field[Any], hint: Any) -> click.Option:
         notes.append(f" [default: {', '.join(map(str, usual)) if several else usual}]")
     return click.Option(
         [f"--{field.name.replace('_', '-')}"],
-        type=click.Choice(get_args(bare)) if get_origin(bare) is Literal else str,
+        type=OneOf(get_args(bare)) if get_origin(bare) is Literal else str,
         metavar=meta.title,
         multiple=several,
         help=" ".join(filter(None, notes)),

@@ -147,6 +147,7 @@ def test_a_command_imports_only_what_it_needs(arguments: str, absent: set[str], 
     ("words", "meant"),
     [
         (["rum"], "No such command 'rum' (did you mean 'run'?)."),
+        (["list", "scheduler"], "(did you mean 'schedulers'?)."),
         (["plot", "gant"], "No such command 'gant' (did you mean 'gantt'?)."),
         (["schedulers", "eazy"], "there is no scheduler 'eazy' (did you mean 'easy'?); known are"),
     ],

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import hatch_build
 from tests.processes import PATIENCE, ROOT
 
 LIBRARY = f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
@@ -82,6 +83,20 @@ def test_without_a_compiler_there_is_a_wheel_without_the_library(checkout: Path)
     with zipfile.ZipFile(wheel) as archive:
         assert not [name for name in archive.namelist() if "_native" in name]
     assert (checkout / "batsched_py" / LIBRARY).read_text() == "older"
+
+
+def test_a_library_that_is_there_stays_until_there_is_another(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in an editable installation, which builds into the checkout."""
+    library = Path("batsched_py", LIBRARY)
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert hatch_build.build(checkout, library) == "no-such-compiler: No such file or directory"
+    assert (checkout / library).read_text() == "older"
+    monkeypatch.setenv("CXX", str(checkout.parent / "compiler"))
+    monkeypatch.setenv("CALLS", str(checkout.parent / "calls"))
+    assert hatch_build.build(checkout, library) is None
+    assert (checkout / library).read_text() == "compiled\n"
 
 
 def test_the_native_engine_can_be_required(checkout: Path) -> None:
