@@ -4,22 +4,25 @@
 
 Parts that begin on an empty machine, means of saturated machines, noise that is called better, seeds that
 count as workloads, loads that make other users, models with half the load, utilization that comes from the
-tail, lateness without a control, estimates that nobody made, means that a few jobs dominate, and F1 in parts
-of a log.
+tail, lateness without a control, estimates that nobody made, means that a few jobs dominate, F1 in parts
+of a log, and parts that depend on each other.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable
+from math import sqrt
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 
 import batsched_py as bp
-from batsched_py.analysis.runs import SIGNIFICANT, Paired
+from batsched_py.analysis.runs import SIGNIFICANT, Paired, lag_1
 from batsched_py.analysis.runs.comparisons import compare
+from batsched_py.campaign.review.conclusions import clustered
 from batsched_py.campaign.review.thorough import SESSION_RULES
 from batsched_py.errors import InputError
 from batsched_py.workload.description.jobs import characterised, jobs_that_ran
@@ -120,6 +123,26 @@ def noise(logs: dict[str, Path]) -> None:
         stars = [Paired.of(values.tolist()).p_value < SIGNIFICANT for values in tests]
         shares.append(f"{fmean(stars):.1%}")
     tell(f"false stars of {len(differences)} parts with 10 seeds, where 5% are allowed", *shares)
+
+
+def dependent(logs: dict[str, Path]) -> None:
+    """Noise in nine parts that keep some of the part before: false stars, and how often review says so.
+
+    A table has four rows that are compared with a baseline; half of their noise is the same.
+    """
+    random, tables, parts = np.random.default_rng(1), 2000, 9
+    for kept in (0.0, 0.3, 0.5, 0.7):
+        own, common = random.standard_normal((tables, 4, 40)), random.standard_normal((tables, 1, 40))
+        noise = sqrt(0.5) * (own + common)
+        for place in range(1, 40):
+            noise[:, :, place] += kept * noise[:, :, place - 1]
+        found = noise[:, :, -parts:].tolist()
+        stars = fmean(Paired.of(row).p_value < SIGNIFICANT for table in found for row in table)
+        before = fmean(max(lag_1(row) or 0.0 for row in table) > 2 / sqrt(parts) for table in found)
+        said = Counter(clustered(table) for table in found)
+        now = ", ".join(f"{said[verdict] / tables:.1%} {verdict}" for verdict in ("warn", "fail"))
+        what = f"parts that keep {kept:g} of the part before, with false stars in {stars:.1%}"
+        tell(f"review of {what}", f"{before:.1%} fail", now)
 
 
 def loads(logs: dict[str, Path]) -> None:
@@ -227,6 +250,7 @@ STUDIES: tuple[Callable[[dict[str, Path]], None], ...] = (
     conclusions,
     saturated,
     noise,
+    dependent,
     loads,
     sessions,
     tail,

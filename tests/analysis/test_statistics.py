@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from math import isnan, sqrt
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from batsched_py.analysis.runs import (
     Estimate,
     Paired,
     Range,
+    dependence,
     holm,
     lag_1,
     sign_test,
@@ -98,3 +100,15 @@ def test_the_autocorrelation_of_successive_values() -> None:
     assert lag_1([1.0, -1.0, 1.0, -1.0]) == -0.75
     assert lag_1([1.0, 2.0, 3.0]) is None
     assert lag_1([2.0, 2.0, 2.0, 2.0]) is None
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5])
+def test_dependence_has_no_bias_where_series_are_short(rho: float) -> None:
+    """Noise in nine parts, each of which keeps so much of the one before: alone it looks like much less."""
+    noise = np.random.default_rng(1).standard_normal((1000, 40))
+    for place in range(1, 40):
+        noise[:, place] += rho * noise[:, place - 1]
+    series = noise[:, -9:].tolist()
+    assert dependence(series) == pytest.approx(rho, abs=0.15)
+    assert sum(lag_1(values) or 0.0 for values in series) / 1000 < rho - 0.1
+    assert dependence([[1.0, 2.0], [3.0, 3.0, 3.0, 3.0]]) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from tests.campaigns import Here
 from tests.runs import Measured
 
 HOSTS = 32
+METRICS = ["mean_waiting_time", "mean_bounded_slowdown"]
 
 
 def write(
@@ -221,6 +223,40 @@ def test_differences_that_a_few_parts_make_are_found(differences: list[float], v
     (check,) = (each for each in found if each.name == "tests")
     assert check.verdict == verdict
     assert check.found.startswith("1 of 1 tested differences are shown")
+
+
+@pytest.mark.parametrize(
+    ("kept", "found"),
+    [
+        (0.0, {"ok": 20}),
+        (0.5, {"ok": 10, "warn": 7, "fail": 3}),
+        (0.7, {"ok": 1, "warn": 11, "fail": 8}),
+    ],
+    ids=["noise", "half of it", "most of it"],
+)
+def test_parts_that_depend_on_each_other_are_found(kept: float, found: dict[str, int]) -> None:
+    """Three policies against EASY by two metrics, in nine parts that keep some of the part before."""
+    random = np.random.default_rng(3)
+    told: Counter[str] = Counter()
+    for _ in range(20):
+        noise = random.standard_normal((3, 2, 40))
+        for place in range(1, 40):
+            noise[:, :, place] += kept * noise[:, :, place - 1]
+        measured = [
+            Measured(
+                {"log": "a", "part": str(part), "scheduler": name},
+                {metric: 20.0 + wait for metric, wait in zip(METRICS, waits, strict=True)},
+            )
+            for part in range(9)
+            for name, waits in (
+                ("easy", (0.0, 0.0)),
+                *((f"s{number}", noise[number, :, 31 + part]) for number in range(3)),
+            )
+        ]
+        run = StudiedRun(name="a", axes={}, measured=measured)
+        checks = review(Study(runs=[run], metrics=METRICS, baseline="easy"))
+        told.update(check.verdict for check in checks if check.name == "clustering")
+    assert dict(told) == found
 
 
 def under(rule: str, log: str, easy_is_better: bool) -> StudiedRun:
