@@ -12,7 +12,7 @@ answers what to do. The rooms of the package are ``protocol``, ``decision``, ``s
 between them point one way.
 """
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # as in ``typing``, which takes long to load: Ctrl-C is not heard yet
 
 if TYPE_CHECKING:
     from batsched_py.api.log import Log, calibrate, generate, read_log, saturation

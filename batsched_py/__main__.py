@@ -1,6 +1,6 @@
 """``python -m batsched_py`` is the command ``batsched-py``."""
 
-import signal
+import _signal as signal  # type: ignore[import-not-found]  # the part of ``signal`` that needs no loading
 
 
 def main() -> None:

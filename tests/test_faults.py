@@ -203,6 +203,12 @@ def test_ctrl_c_while_it_is_loaded_ends_it_silently() -> None:
     assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
 
 
+def test_nothing_is_loaded_before_ctrl_c_is_heard() -> None:
+    code = "import sys; before = {*sys.modules}; import batsched_py.__main__; print({*sys.modules} - before)"
+    loaded = subprocess.check_output([sys.executable, "-S", "-c", code], env=environment(), text=True)
+    assert eval(loaded) == {"batsched_py", "batsched_py.__main__"}
+
+
 def test_an_agent_does_not_act_by_halves() -> None:
     tasks = pytest.importorskip("batsched_py.gym.tasks")
     task = tasks.PickJob(slots=4)
