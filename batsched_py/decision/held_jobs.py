@@ -32,9 +32,6 @@ class HeldJobs:
         self._calls_at = inf
         """When the next call will come that was asked for."""
 
-    def __bool__(self) -> bool:
-        return bool(self.holds)
-
     def settle(self, now: float) -> list[Job]:
         """Reject jobs whose conditions can never be met, and let those join the queue whose conditions are.
 

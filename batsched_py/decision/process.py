@@ -237,16 +237,12 @@ class DecisionProcess:
 
     def _settle_held(self, now: float) -> bool:
         """Let held jobs go that wait for nothing any more; whether any has joined the queue."""
-        if not self._holds.unsettled:
-            return False
         joined = self._held.settle(now)
         self._heard += [(job, now) for job in joined]
         return bool(joined)
 
     def _look_after_held(self) -> None:
         """See to it that held jobs are thought of in time; something must be to come that lets them go."""
-        if not self._held:
-            return
         self._held.ask_for_call()
         acting = self._submissions is not None and self._submissions.broker.next_time != inf
         registering = not self.users and self.ledger.registry.is_open
@@ -282,20 +278,22 @@ class DecisionProcess:
         lets held jobs go. What is returned in the end is to be done. Who sends ``False`` has seen that there
         is nothing to decide: then all that has happened is news at the next turn, too.
         """
-        self._now = now
+        self._now, holds = now, self._holds
         self.cluster._go_to(now + self.scheduling_delay)
-        self._holds.wake(now)
+        holds.wake(now)
         try:
             if self._submissions is not None:
                 return (yield from self._turns_with_users(self._submissions, now))
-            self._settle_held(now)
+            if holds.unsettled:
+                self._settle_held(now)
             while (yield self.cluster) is not False:
                 self._settle()
-                if not self._settle_held(now):
+                if not (holds.unsettled and self._settle_held(now)):
                     break
         except RuleBroken as broken:
             raise self.blame(broken) from None
-        self._look_after_held()
+        if holds:
+            self._look_after_held()
         return self._take()
 
     @property
@@ -356,19 +354,21 @@ class DecisionProcess:
                     if ledger.waiting.nb_unfit:
                         self._reject_unfit()
                         acted += self._tell_users(submissions)
-                self._settle_held(now)
+                if self._holds.unsettled:
+                    self._settle_held(now)
                 if self.cluster._decisions:
                     acted += self._tell_users(submissions)
             decisions += acted
             self.acted = acted
             yield self.cluster
             self._settle()
-            joined = self._settle_held(now)
+            joined = self._holds.unsettled and self._settle_held(now)
             if self.cluster._decisions:
                 decisions += self._tell_users(submissions)
             if joined or submissions.is_due(now):
                 continue
-            self._look_after_held()
+            if self._holds:
+                self._look_after_held()
             if not self._holds.unsettled:
                 return [*decisions, *self._take(), *submissions.closing(now)]
 
@@ -415,6 +415,8 @@ class DecisionProcess:
 
     def _take(self) -> list[Effect]:
         decisions = self.cluster._decisions
+        if not decisions:
+            return []
         self.cluster._set(_decisions=[])
         return decisions
 

@@ -70,7 +70,8 @@ class Arrays:
 
     def __init__(self) -> None:
         self._arrays: dict[str, TaskArray] = {}
-        self._changed: dict[str, TaskArray] = {}
+        self.unsettled: dict[str, TaskArray] = {}
+        """Those of which a task may have a turn now that had none before."""
         """Those in which a slot has become free, or one more task waits for a slot."""
 
     @property
@@ -118,7 +119,7 @@ class Arrays:
         if job.id in tasks.with_slot:
             tasks.with_slot.remove(job.id)
             tasks.slots += 1
-            self._changed[tasks.name] = tasks
+            self.unsettled[tasks.name] = tasks
         if tasks.nb_left:
             return None
         tasks.end = now
@@ -131,26 +132,21 @@ class Arrays:
 
     # --- turns -----------------------------------------------------------------------------------
 
-    @property
-    def unsettled(self) -> bool:
-        """Whether a task may have a turn now that had none before."""
-        return bool(self._changed)
-
     def wait_for_slot(self, tasks: TaskArray, held: Held) -> None:
         """A task waits for nothing but a slot of its array."""
         heappush(tasks.waiting, (held.number, held))
-        self._changed[tasks.name] = tasks
+        self.unsettled[tasks.name] = tasks
 
     def take_turns(self, is_held: Callable[[Held], bool]) -> Iterator[Held]:
         """The tasks that get a slot now; one that its user has withdrawn gets none."""
-        for tasks in self._changed.values():
+        for tasks in self.unsettled.values():
             while tasks.waiting and tasks.slots > 0:
                 _, held = heappop(tasks.waiting)
                 if is_held(held):
                     tasks.slots -= 1
                     tasks.with_slot.add(held.job.id)
                     yield held
-        self._changed.clear()
+        self.unsettled.clear()
 
 
 def why_no_turn(job: Job) -> str:
@@ -220,29 +216,26 @@ class Namesakes:
 
     def __init__(self, active: Callable[[], Iterable[Job]]) -> None:
         self._active = active
-        self._groups: dict[tuple[str | None, str], dict[str, None]] = {}
-
-    def __bool__(self) -> bool:
-        """Whether anybody has asked."""
-        return bool(self._groups)
+        self.groups: dict[tuple[str | None, str], dict[str, None]] = {}
+        """Those that somebody has asked for."""
 
     def submitted(self, job: Job) -> None:
         """A job is submitted."""
-        group = self._groups.get(_owner(job))
+        group = self.groups.get(_owner(job))
         if group is not None:
             group[job.id] = None
 
     def is_first(self, job: Job) -> bool:
         """Whether a job that is submitted now is the only one of its user and name that is not over."""
         owner = _owner(job)
-        if owner not in self._groups:
+        if owner not in self.groups:
             others = (other.id for other in self._active() if _owner(other) == owner)
-            self._groups[owner] = dict.fromkeys([*(id for id in others if id != job.id), job.id])
-        return next(iter(self._groups[owner])) == job.id
+            self.groups[owner] = dict.fromkeys([*(id for id in others if id != job.id), job.id])
+        return next(iter(self.groups[owner])) == job.id
 
     def over(self, job: Job) -> str | None:
         """A job is over: the one that is first now in its place, if it was first."""
-        group = self._groups.get(_owner(job))
+        group = self.groups.get(_owner(job))
         if group is None or job.id not in group:
             return None
         was_first = next(iter(group)) == job.id
@@ -251,9 +244,9 @@ class Namesakes:
 
     def rename(self, job: Job, name: str, next_name: str) -> None:
         """An execution of a job goes on under another name, in its place."""
-        group = self._groups.get(_owner(job))
+        group = self.groups.get(_owner(job))
         if group is not None and name in group:
-            self._groups[_owner(job)] = {next_name if each == name else each: None for each in group}
+            self.groups[_owner(job)] = {next_name if each == name else each: None for each in group}
 
 
 def _owner(job: Job) -> tuple[str | None, str]:
@@ -316,7 +309,7 @@ class Holds:
         """A job is submitted, whether it will be held or not."""
         if ARRAY in job.extra and self._holding:
             self._arrays.submitted(job)
-        if self._namesakes:
+        if self._namesakes.groups:
             self._namesakes.submitted(job)
 
     def hold(self, job: Job) -> Held | None:
@@ -355,7 +348,7 @@ class Holds:
             self._ends.put(job.id, now, success)
         if ARRAY in job.extra and (array := self._arrays.over(job, now, success)) is not None:
             self._tell(array.name, now, array.success)
-        if self._namesakes:
+        if self._namesakes.groups:
             self._singleton_may_go(self._namesakes.over(job))
         if self._waiting_for:
             self._tell(job.id, now, success)

@@ -233,6 +233,8 @@ class JobQueue(kinds.Live):
         if score is None and len(jobs) - first < FEW:
             sizes, widest = self._sizes, free.count
             found = [place for place in range(first, len(jobs)) if sizes[place] <= widest]
+            if not found:
+                return iter(())
             lists = (jobs, sizes, self._estimates)
             return self._search_places(self._epoch, found, lists, free, condition, beside)
         columns = self._as_columns()

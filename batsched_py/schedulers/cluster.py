@@ -433,10 +433,10 @@ class Cluster(Live):
 
     def start_from_head(self) -> Job | None:
         """Start jobs from the head of the queue while they fit; the first that does not, if any is left."""
-        queue = self.queue
+        queue, free = self.queue, self._ledger.free
         while queue:
             head = queue.head
-            if not self.fits(head):
+            if not free.fits(head) or (self.limits and not self._may_start(head)):
                 return head
             self.start(head)
         return None

@@ -39,7 +39,7 @@ class Distribution:
 
     def add(self, values: Iterable[float]) -> None:
         """Count some numbers."""
-        singles, half = array("f", [max(0.0, value) for value in values]), 1 << _DROPPED - 1
+        singles, half = array("f", [value if value > 0 else 0.0 for value in values]), 1 << _DROPPED - 1
         self._few.update([bits + half >> _DROPPED for bits in memoryview(singles).cast("B").cast("I")])
         self.count += len(singles)
         self._sorted = None

@@ -11,7 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from itertools import chain, repeat
+from itertools import chain
 from math import inf, isfinite
 from operator import add, attrgetter, lt, sub, truediv
 from pathlib import Path
@@ -181,7 +181,8 @@ class Results:
         waitings = list(map(sub, starts, submissions))
         turnarounds = list(map(sub, finishes, submissions))
         slowdowns = list(map(truediv, turnarounds, runtimes))
-        bounded = map(truediv, turnarounds, map(max, runtimes, repeat(SLOWDOWN_BOUND)))
+        bounds = [runtime if runtime > SLOWDOWN_BOUND else SLOWDOWN_BOUND for runtime in runtimes]
+        bounded = [each if each > 1.0 else 1.0 for each in map(truediv, turnarounds, bounds)]
         self.nb_jobs += len(ended)
         self.nb_success += states.count(JobState.SUCCESS)
         self.makespan = float(max(self.makespan, *finishes))
@@ -192,10 +193,9 @@ class Results:
         self.max_turnaround = float(max(self.max_turnaround, *turnarounds))
         self.sum_slowdown = _sum(slowdowns, self.sum_slowdown)
         self.max_slowdown = max(self.max_slowdown, *slowdowns)
-        at_least_one = list(map(max, bounded, repeat(1.0)))
-        self.sum_bounded_slowdown = _sum(at_least_one, self.sum_bounded_slowdown)
+        self.sum_bounded_slowdown = _sum(bounded, self.sum_bounded_slowdown)
         self.waitings.add(waitings)
-        self.bounded_slowdowns.add(at_least_one)
+        self.bounded_slowdowns.add(bounded)
         rows = zip(
             [name for _, _, name in names],
             [workload for workload, _, _ in names],
