@@ -56,6 +56,7 @@ def slurm_command() -> None:
       batsched-py slurm forecast slurm.conf jobs.txt --log jobs.sacct
       batsched-py slurm backtest jobs.sacct
       batsched-py slurm shadow /etc/slurm/slurm.conf twin
+      batsched-py slurm usage jobs.sacct --conf slurm.conf --output usage.html
     """
 
 
@@ -424,3 +425,48 @@ def _mistakes_told() -> Iterator[None]:
             say(f"batsched-py: error: {mistake}", err=True)
         more = len(mistakes.found) - MOST_MISTAKES
         raise InputError(str(last) if more <= 1 else f"{more} more mistakes like these") from None
+
+
+@slurm_command.command("usage")
+@click.argument("log", type=FILE)
+@option("--conf FILE", "The slurm.conf, which tells how many cores the machine has.", type=FILE)
+@option(
+    "--events FILE",
+    "What `sacctmgr -P show event` printed of the same time: when nodes were down or drained. Needs --conf.",
+    type=FILE,
+)
+@reservations_option
+@option(
+    "--beside FILE",
+    "A simulation of the same jobs: a PREFIX_jobs.csv or a folder with one. Its waits stand beside.",
+    type=PATH,
+)
+@option(
+    "--carbon-intensity G",
+    "Grams of CO2 for each kWh, where the log has ConsumedEnergyRaw.",
+    type=click.FloatRange(0.0),
+)
+@zone_option
+@json_option
+@page_option
+def usage_command(log: Path, as_json: bool, output: Path | None, **asked: Any) -> None:
+    """Tell who used a cluster, how long jobs waited, and what became of the rest of the machine.
+
+    LOG is what `sacct` printed. There are core hours, waits, slowdowns, and how much of the time and memory
+    that was asked for was used, by month, partition, account, QOS and user. The hours of the machine are told
+    as used, down or drained, reserved and idle, idle while jobs waited, and idle. What the files do not tell
+    is a question mark, not a zero.
+
+    \b
+    Examples:
+      batsched-py slurm usage jobs.sacct --zone Europe/Paris
+      sacctmgr -P show event Start=2026-01-01 > events.txt
+      batsched-py slurm usage jobs.sacct --conf /etc/slurm/slurm.conf --events events.txt \\
+          --reservations reservations.txt --output usage.html
+      batsched-py slurm usage jobs.sacct --conf slurm.conf --beside out_jobs.csv
+    """
+    from batsched_py.slurm import usage, usage_tables
+
+    with _mistakes_told(), waiting(f"Reading {log.name}"):
+        found = usage.usage_of(log, usage.Asked(**asked))
+    tell(found, as_json, output, usage_tables.write_usage_page, usage_tables.usage_tables)

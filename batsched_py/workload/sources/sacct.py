@@ -74,10 +74,11 @@ class Sacct(Source):
     preceding job. Steps only tell how much memory was used. A job that was cancelled before it started has a
     run time of 0 and waited until then. Beyond the format the log has the columns ``id``, ``state``,
     ``gpus``, ``nodes``, ``hosts``, and where the file says them ``account``, ``qos``, ``priority``,
-    ``reservation``, ``eligible`` (Eligible, in seconds after Submit), ``requested_nodes`` (ReqNodes or
-    ReqTRES), ``tasks`` (NTasks), ``features`` (Constraints) and ``gpu_type`` (ReqTRES). From SubmitLine, or
-    from a field Dependency, come the columns ``after`` (the jobs that a job waits for) and ``array`` (with
-    how many tasks may run at once), which are simulated.
+    ``reservation``, ``eligible`` (Eligible, in seconds after Submit), ``energy`` (ConsumedEnergyRaw, in
+    joules; -1 where nothing was measured), ``requested_nodes`` (ReqNodes or ReqTRES), ``tasks`` (NTasks),
+    ``features`` (Constraints) and ``gpu_type`` (ReqTRES). From SubmitLine, or from a field Dependency, come
+    the columns ``after`` (the jobs that a job waits for) and ``array`` (with how many tasks may run at once),
+    which are simulated.
     """
 
     name = "sacct"
@@ -107,6 +108,7 @@ class Sacct(Source):
             **{name: text for name, field in _KEPT.items() if (text := records.known_text(field)).any()},
             **_requests(records),
             **self._eligible(records, times["Submit"], account),
+            **_energy(records),
             **slurm_fields.dependencies(records, account),
         }
         return account.log(columns | named, header, more=more)
@@ -344,6 +346,12 @@ def _jobs(tables: Iterable[pd.DataFrame], account: Account) -> Records:
             names += [f"{array}_{task}" for each in numbers for task in each] or [name]
         jobs = jobs.loc[jobs.index.repeat(counts)].assign(JobID=names)
     return Records(jobs.reset_index(drop=True))
+
+
+def _energy(records: Records) -> dict[str, NDArray[Any]]:
+    """What each job consumed, if the file tells it of any; a cluster that measures nothing writes 0."""
+    energy = records.number("ConsumedEnergyRaw")
+    return {"energy": np.where(energy > 0, energy, -1.0)} if (energy > 0).any() else {}
 
 
 def _too_many_tasks(path: Path) -> InputError:
