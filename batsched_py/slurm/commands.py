@@ -208,8 +208,9 @@ def compare_command(
 @click.argument("folder", metavar="DIR", type=FOLDER)
 @option(
     "--set CHANGE",
-    "A line of slurm.conf, like PriorityWeightAge=5000, or a field of slurm.toml, like "
-    "scheduling.bf_interval=60; may be given several times.",
+    "A line of slurm.conf, like PriorityWeightAge=5000, a field of slurm.toml, like "
+    'scheduling.bf_interval=60, a "ReservationName=..." as for `scontrol create`, or "+10 nodes like c1"; '
+    "may be given several times.",
     name="changes",
     multiple=True,
 )

@@ -1,7 +1,5 @@
 """A scenario that is ready to be simulated several times, with changes of its configuration or other phases.
 
-A change is one line, written as in ``slurm.conf`` or as a field of ``slurm.toml``.
-
 A real Slurm does not do the same twice. When its loops wake depends on when the controller was started. What
 plans are rounded to depends on the minute in which time begins. A recorder runs the script of a scenario up
 to a minute before it counts time, so a reservation of ``now+30minutes`` begins earlier or later. A job that
@@ -11,21 +9,17 @@ simulation: here are several of these.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import combinations, groupby
+from itertools import combinations
 from math import inf
-from operator import itemgetter
 from pathlib import Path
 from random import Random
 from statistics import fmean
 from tempfile import TemporaryDirectory
-from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 from msgspec import Struct
@@ -34,122 +28,24 @@ from msgspec.structs import replace
 from batsched_py.api.result import Result
 from batsched_py.api.simulate import simulate
 from batsched_py.api.terminal import shown as progress
-from batsched_py.campaign.plan import to_toml
 from batsched_py.errors import InputError
-from batsched_py.protocol.hosts import HostSet, compact, expand
+from batsched_py.protocol.hosts import HostSet, expand
 from batsched_py.protocol.profiles import Delay, Profile
-from batsched_py.protocol.shown import shown, shown_name
+from batsched_py.protocol.shown import shown
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.simulator.machine_files import read_toml_machine
-from batsched_py.simulator.slurm_conf import conf_line
+from batsched_py.slurm.changes import changed, with_more_nodes, with_partitions
 from batsched_py.slurm.comparison import Compared, compare, simulated_jobs, with_workload
-from batsched_py.slurm.conf import changed as changed_by_line
 from batsched_py.slurm.jobs import WORKLOAD
 from batsched_py.slurm.policy.job import fields_of
 from batsched_py.slurm.policy.settings import (
-    UNUSED,
     Configuration,
-    Partition,
-    is_unused,
     read_configuration,
 )
-from batsched_py.slurm.reading import Findings
 from batsched_py.slurm.reservations import BEFORE
 from batsched_py.slurm.scenario import CONFIGURATION, PLATFORM, WORKLOAD_FILE, configuration_text
 from batsched_py.workload.batsim_json import RECORDED_FINISH, read_batsim_json, write_batsim_json
 from batsched_py.workload.model import CANCELLED_AFTER, Workload
-
-_FIELD = re.compile(r"([a-z_]+)\.(?:([^=]+)\.)?([a-z_]+)\s*=\s*(.+)")
-
-#: The tables of which there are several, and by which fields one is found.
-_LISTS = {
-    **dict.fromkeys(("partitions", "qos", "reservations"), ("name",)),
-    "associations": ("account", "user"),
-    "nodes": ("nodes",),
-}
-
-
-def changed(configuration: Configuration, text: str) -> Configuration:
-    """The configuration with a change.
-
-    ``PriorityWeightAge=5000``, ``SchedulerParameters=bf_interval=60`` and ``PartitionName=short MaxTime=30``
-    are lines of ``slurm.conf``. ``scheduling.bf_interval=60``, ``partitions.short.max_time=1800`` and
-    ``associations.physics/ada.shares=10`` are fields of ``slurm.toml``.
-    """
-    made = with_setting(configuration, text)
-    if made == configuration:
-        raise InputError(f"--set {shown(text)}: this would change nothing, for it is so already")
-    return made
-
-
-def with_setting(configuration: Configuration, text: str) -> Configuration:
-    """The configuration in which a setting has a value, which it may have already."""
-    where = f"--set {shown(text)}"
-    if match := _FIELD.fullmatch(text.strip()):
-        return _with_field(configuration, where, *match.groups())
-    return _with_line(configuration, where, text)
-
-
-def _with_line(configuration: Configuration, where: str, text: str) -> Configuration:
-    findings = Findings()
-    line = conf_line(text, where, findings.mistake)
-    findings.check()
-    if line is None:
-        raise InputError(f"{where}: is not of the form Name=Value")
-    made = changed_by_line(configuration, line, findings)
-    for finding in findings.unmodelled + findings.without_effect:
-        raise InputError(f"{finding}: this would change nothing here")
-    return made
-
-
-def _with_field(
-    configuration: Configuration, where: str, table: str, name: str | None, field: str, written: str
-) -> Configuration:
-    """A field of a table, or of the entry of a name in a list of tables, gets a value."""
-    if table in UNUSED and is_unused(table, field):
-        raise InputError(f"{where}: this is not modelled, so it would change nothing here")
-    content: dict[str, Any] = msgspec.to_builtins(configuration)
-    try:
-        value = tomllib.loads(f"value = {written}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
-        value = written
-    if table in _LISTS:
-        entries = {
-            "/".join(filter(None, (entry.get(key, "") for key in _LISTS[table]))): entry
-            for entry in reversed(content.get(table, ()))
-        }
-        if name not in entries:
-            known = ", ".join(map(shown_name, reversed(entries))) or "none"
-            raise InputError(f"{where}: there is no {shown(name or '')} in {table}; there are {known}")
-        entries[name][field] = value
-    elif name is not None or table not in type(configuration).__struct_fields__:
-        raise InputError(f"{where}: there is no table {shown(table if name is None else f'{table}.{name}')}")
-    else:
-        content.setdefault(table, {})[field] = value
-    try:
-        return msgspec.convert(content, Configuration)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{where}: {error}") from None
-
-
-def with_partitions(platform: str, partitions: Sequence[Partition]) -> str:
-    """The text of a platform whose nodes are in these partitions, as far as it names them."""
-    content = tomllib.loads(platform)
-    members = {each.name: frozenset(expand(each.nodes)) for each in partitions}
-    whole = {each.name for each in partitions if each.nodes.upper() == "ALL"}
-    nodes = []
-    for table in content["nodes"]:
-        for name in expand(table["names"]) if "names" in table else [None]:
-            named = [each.name for each in partitions if each.name in whole or name in members[each.name]]
-            rest = {key: value for key, value in table.items() if key not in ("names", "partitions")}
-            told = table.get("partitions", []) if name is None else named
-            nodes.append((name, rest | ({"partitions": told} if told else {})))
-    made = []
-    for table, alike in groupby(nodes, key=itemgetter(1)):
-        names = [name for name, _ in alike if name is not None]
-        made.append({"names": compact(names), **table} if names else table)
-    content["nodes"] = made
-    return to_toml(content)
 
 
 class Prepared(Struct):
@@ -170,27 +66,50 @@ class Prepared(Struct):
                 )
         room.mkdir()
         prepared = cls(folder / PLATFORM, folder / WORKLOAD_FILE, folder / CONFIGURATION, room)
-        configuration = read_configuration(prepared.configuration)
+        as_it_is = configuration = read_configuration(prepared.configuration)
+        text = made = prepared.platform.read_text()
         for change in changes:
-            configuration = changed(configuration, change)
-        prepared._check_nodes(configuration)
-        if changes:
-            prepared.configure(configuration)
-        text = prepared.platform.read_text()
-        made = with_partitions(text, configuration.partitions) if configuration.partitions else text
+            if (more := with_more_nodes(made, configuration, change)) is not None:
+                made, configuration = more
+            else:
+                configuration = changed(configuration, change)
+        if configuration.partitions:
+            made = with_partitions(made, configuration.partitions)
         if tomllib.loads(made) != tomllib.loads(text):
             prepared.platform = room / PLATFORM
             prepared.platform.write_text(made)
+        prepared._check_nodes(configuration)
+        prepared._check_use(as_it_is, configuration)
+        if changes:
+            prepared.configure(configuration)
         return prepared
 
     def _check_nodes(self, configuration: Configuration) -> None:
-        """Partitions must have nodes that are there."""
+        """Partitions and reservations must have nodes that are there."""
         known = {host.properties.get("node") for host in read_toml_machine(self.platform).hosts}
-        for partition in configuration.partitions:
-            for name in [] if partition.nodes.upper() == "ALL" else expand(partition.nodes):
+        having = [(f"partition {shown(each.name)}", each.nodes) for each in configuration.partitions]
+        having += [(f"reservation {shown(each.name)}", each.nodes) for each in configuration.reservations]
+        for what, nodes in having:
+            for name in [] if nodes.upper() == "ALL" else expand(nodes):
                 if name not in known:
-                    has = f"partition {shown(partition.name)} has node {shown(name)}"
-                    raise InputError(f"{has}, which {self.platform} does not have")
+                    raise InputError(f"{what} has node {shown(name)}, which {self.platform} does not have")
+
+    def _check_use(self, before: Configuration, after: Configuration) -> None:
+        """A QOS and an association that are new must be those of some job."""
+        qos = {each.name for each in after.qos} - {each.name for each in before.qos}
+        qos -= {"normal", *(each.qos for each in after.partitions)}
+        qos -= {each.default_qos for each in after.associations}
+        old = {(each.account, each.user) for each in before.associations}
+        new = {(each.account, each.user) for each in after.associations} - old
+        if not (qos or new):
+            return
+        for job in read_batsim_json(self.workload, WORKLOAD).jobs:
+            fields = fields_of(job)
+            qos.discard(fields.qos)
+            new -= {(fields.account, ""), (fields.account, job.user or "")}
+        names = [*sorted(qos), *("/".join(filter(None, each)) for each in sorted(new))]
+        if names:
+            raise InputError(f"--set: no job is of {shown(names[0])}, so this would change nothing here")
 
     def configure(self, configuration: Configuration) -> None:
         """Simulate another configuration than that of the folder."""

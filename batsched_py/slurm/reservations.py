@@ -64,6 +64,12 @@ def read_reservations(path: Path, clock: Clock, findings: Findings) -> list[Rese
     return _told_apart(found) if is_table else found
 
 
+def reservation_of(where: str, text: str, clock: Clock, findings: Findings) -> Reservation | None:
+    """The reservation of a line as ``scontrol create`` takes it, unless it is wrong."""
+    given = {name.lower(): value for name, value in _PAIR.findall(text)}
+    return next(_reservation(where, given, clock, findings), None)
+
+
 #: A line of the controller's log, and one on a reservation that was made or changed.
 _LOGGED = re.compile(r"\[[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+\] ")
 _MADE = re.compile(r"\[([^\]]+)\] (?:sched: )?(?:Created|Updated) (reservation=.*)")

@@ -95,16 +95,18 @@ def outcome(
     changes: list[str],
     users: str,
     seeds: list[int],
-    cores: int,
+    cores: tuple[int, int],
     worth: Worth | None = None,
 ) -> Outcome:
-    """What comes of pairs of schedules, before and after, of a twin that is worth so much."""
+    """What comes of pairs of schedules, before and after on so many cores, of a twin worth so much."""
     first = pairs[0]
     for side, jobs in zip(("before", "after"), first, strict=True):
         if not len(jobs):
             raise InputError(f"no job runs {side} the change")
     edges, (before, after) = usage(first)
-    utilization = [float(np.mean([_utilization(pair[side], cores) for pair in pairs])) for side in (0, 1)]
+    utilization = [
+        float(np.mean([_utilization(pair[side], cores[side]) for pair in pairs])) for side in (0, 1)
+    ]
     return Outcome(
         changes=changes,
         users=users,
@@ -180,7 +182,7 @@ def what_if(
     is_random = "seed" in USERS.options(users) and "seed" not in user_options
     seeds = list(range(repetitions))
     pairs: list[Pair] = []
-    hosts = 0
+    hosts = 0, 0
     with (
         TemporaryDirectory(prefix="what-if-") as room,
         shown("pairs of simulations", lambda: (len(pairs), len(seeds))),
@@ -196,7 +198,7 @@ def what_if(
             options = {**user_options, "seed": str(seed)} if is_random else dict(user_options)
             phase = Phase.of(seed, configuration).options
             one, two = (scenario.simulated(users, options, phase) for scenario in (before, after))
-            hosts = one.overview.hosts
+            hosts = one.overview.hosts, two.overview.hosts
             if export is not None and not pairs:
                 one.save(f"{export}_before")
                 two.save(f"{export}_after")

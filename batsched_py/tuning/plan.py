@@ -23,8 +23,8 @@ from batsched_py.campaign.prepare import make
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Experiment
 from batsched_py.output_files import write_file
+from batsched_py.slurm.changes import with_setting
 from batsched_py.slurm.policy.settings import Configuration, read_configuration
-from batsched_py.slurm.prepared import with_setting
 from batsched_py.slurm.scenario import configuration_text
 from batsched_py.trust import code_named_in
 from batsched_py.tuning.objectives import Objective

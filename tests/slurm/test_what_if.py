@@ -6,13 +6,14 @@ import json
 import shutil
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from batsched_py.errors import InputError
+from batsched_py.slurm.changes import changed
 from batsched_py.slurm.policy.settings import Association, Configuration, Partition
-from batsched_py.slurm.prepared import changed
 from batsched_py.slurm.what_if import outcome
 from tests.processes import call_here
 
@@ -102,16 +103,16 @@ def test_effects_have_intervals_over_repetitions() -> None:
 
     after = [table([80, 60]), table([70, 40]), table([135, 50])]
     pairs = [(table([100, 50]), waits) for waits in after]
-    found = outcome(pairs, ["x"], "patience", [0, 1, 2], 4)
+    found = outcome(pairs, ["x"], "patience", [0, 1, 2], (4, 4))
     assert found.groups["account"] == {}
     ada, bob = found.groups["user"]["ada"], found.groups["user"]["bob"]
     assert list(found.groups["user"]) == ["ada", "bob"]
     assert (ada.before, ada.after, ada.difference.mean) == (100, 95, -5)
     assert ada.difference.half_width == pytest.approx(4.3027 * 35 / 3**0.5, rel=1e-4)
     assert (ada.verdict, bob.difference.mean, bob.verdict) == ("unclear", 0, "unclear")
-    two = outcome(pairs[:2], ["x"], "patience", [0, 1], 4).groups["user"]["ada"]
+    two = outcome(pairs[:2], ["x"], "patience", [0, 1], (4, 4)).groups["user"]["ada"]
     assert (two.difference.mean, two.difference.half_width, two.verdict) == (-25, None, "unclear")
-    assert outcome(pairs[:1], ["x"], "rigid", [0], 4).groups["user"]["ada"].verdict == "gains"
+    assert outcome(pairs[:1], ["x"], "rigid", [0], (4, 4)).groups["user"]["ada"].verdict == "gains"
 
 
 def test_the_utilization_is_of_the_time_from_the_first_submission_to_the_last_end() -> None:
@@ -122,7 +123,7 @@ def test_the_utilization_is_of_the_time_from_the_first_submission_to_the_last_en
     )
     jobs = jobs.assign(eligible=jobs["submit"], partition="p", account="", qos="", user="")
     later = jobs.assign(start=jobs["start"] + 20, end=jobs["end"] + 20)
-    found = outcome([(jobs, later)], ["x"], "rigid", [0], 4)
+    found = outcome([(jobs, later)], ["x"], "rigid", [0], (4, 4))
     assert found.utilization == pytest.approx((140 / 320, 140 / 400))
 
 
@@ -165,6 +166,43 @@ def test_the_configuration_of_another_scenario_tells_the_nodes_of_its_partitions
     code, _, err = call_here([*run, "-o", f"configuration_file={other / 'slurm.toml'}"])
     assert code == 1 and len(err.splitlines()) == 1
     assert "partition 'short' has node 'n2' by the configuration and not by the platform" in err
+
+
+def test_a_reservation_more_nodes_and_a_qos_of_ones_own(twin: Path) -> None:
+    upkeep = "ReservationName=upkeep StartTime=now+1minute Duration=60 Nodes=n[1-2] Flags=MAINT,IGNORE_JOBS"
+
+    def effect(*changes: str) -> dict[str, Any]:
+        sets = [word for change in changes for word in ("--set", change)]
+        arguments = ["slurm", "what-if", twin, *sets, "--users", "rigid", "--seeds", "1", "--json"]
+        code, out, err = call_here(arguments)
+        assert (code, err) == (0, "")
+        found: dict[str, Any] = json.loads(out)
+        return found
+
+    found = effect(upkeep)
+    assert found["all"]["difference"]["mean"] > 1800, "most jobs wait until it is over"
+    found = effect("+6 nodes like n1")
+    assert found["all"]["after"] < found["all"]["before"] / 2, "there is room for four times as much"
+    assert found["utilization"][1] <= 1
+    enforce = "AccountingStorageEnforce=limits,qos"
+    found = effect(enforce, "qos.one.grp_tres={cpu = 5}", "partitions.short.qos=one")
+    assert found["groups"]["partition"]["short"]["no_more"] == found["all"]["no_more"] > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("ReservationName=upkeep StartTime=soon Duration=60 Nodes=n1", "is not a moment"),
+        ("ReservationName=upkeep StartTime=now Duration=60 Nodes=n9", "reservation 'upkeep' has node 'n9'"),
+        ("ReservationName=upkeep StartTime=now Duration=60 Nodes=n1 Flags=DAILY", "flag DAILY"),
+        ("+3 nodes like c1", "there is no node 'c1'"),
+        ("qos.hihg.priority=5", "no job is of 'hihg'"),
+        ("associations.phyisics.shares=5", "no job is of 'phyisics'"),
+    ],
+)
+def test_changes_that_fit_no_scenario_are_refused_in_one_line(twin: Path, change: str, words: str) -> None:
+    code, _, err = call_here(["slurm", "what-if", twin, "--set", change])
+    assert code == 1 and words in err and len(err.splitlines()) == 1
 
 
 def test_nodes_that_are_not_there_are_refused(twin: Path) -> None:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
 from batsched_py.simulator.machine_files import NodeKind
+from batsched_py.slurm.changes import with_partitions
 from batsched_py.slurm.conf import Cluster, read_cluster
 from batsched_py.slurm.forecast.advice import alternatives, submitted
 from batsched_py.slurm.forecast.backtest import settled
@@ -22,7 +23,7 @@ from batsched_py.slurm.forecast.live import LiveJob, RunTime, completed, limit_o
 from batsched_py.slurm.forecast.squeue_table import read_live
 from batsched_py.slurm.forecast.waiting import SETTLED, Telling
 from batsched_py.slurm.jobs import task_names
-from batsched_py.slurm.prepared import Prepared, with_partitions
+from batsched_py.slurm.prepared import Prepared
 from batsched_py.slurm.reading import Clock, Findings, time_limit
 from batsched_py.slurm.scenario import CONFIGURATION, PLATFORM, WORKLOAD_FILE, configured, platform_text
 from batsched_py.workload.sources import read_log

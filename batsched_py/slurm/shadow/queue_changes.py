@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct
 from msgspec.structs import replace
 
+from batsched_py.slurm.changes import changed
 from batsched_py.slurm.conf import Cluster
 from batsched_py.slurm.forecast.advice import Entrance
 from batsched_py.slurm.forecast.forecast import Simulator
 from batsched_py.slurm.forecast.live import LiveJob, RunTime
-from batsched_py.slurm.prepared import changed
 from batsched_py.slurm.reading import Findings
 
 #: Starts that differ by less than this are the same, in seconds.

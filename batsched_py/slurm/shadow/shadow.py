@@ -13,11 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
+from batsched_py.slurm.changes import changed
 from batsched_py.slurm.conf import Cluster, read_cluster
 from batsched_py.slurm.forecast.forecast import Accuracy, Forecast, forecast
 from batsched_py.slurm.forecast.intervals import Stretch
 from batsched_py.slurm.forecast.live import LiveJob, limit_of, with_limit
-from batsched_py.slurm.prepared import changed
 from batsched_py.slurm.reading import Clock, Findings, Mistakes
 from batsched_py.slurm.scenario import configured
 from batsched_py.slurm.shadow.asking import Asking, Poll, Silent, tasks_of, with_down
