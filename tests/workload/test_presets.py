@@ -183,7 +183,9 @@ WITHOUT_LIMITS = ("acme", "helios", "alibaba", "philly")
 
 
 @pytest.mark.parametrize("write", WRITERS, ids=lambda writer: writer.__name__)
-def test_a_published_log_is_read_as_it_is(write: Callable[[Path], Path], tmp_path: Path) -> None:
+def test_a_published_log_is_read_as_it_is(
+    write: Callable[[Path], Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path, name = write(tmp_path / "log"), write.__name__
     log = read_log(path)
     assert log.submit.tolist() == SUBMIT
@@ -192,6 +194,8 @@ def test_a_published_log_is_read_as_it_is(write: Callable[[Path], Path], tmp_pat
     assert log.processors.tolist() == SIZE
     assert log.status.tolist() == STATES[name]
     assert log.left_out == {}
+    if name in ("frontier", "gwf", "philly"):
+        assert "taken because of their names" not in caplog.text, "the reader gave them these names"
     limits = [-1] * 3 if name in WITHOUT_LIMITS else LIMITS if name != "supercloud" else [7200, 7200, -1]
     assert log.requested_time.tolist() == limits
     if name not in ("alibaba", "gwf"):
@@ -235,6 +239,20 @@ def test_naming_columns_tells_of_the_preset_that_is_not_used(
     tokyo = read_log(path, options={"columns": columns, "preset": "f-data"})
     assert int(tokyo.header["UnixStartTime"]) == BEGIN.timestamp()
     assert "looks like" not in caplog.text
+
+
+def test_the_mapping_tells_of_the_columns_that_a_preset_makes(tmp_path: Path) -> None:
+    whence = {
+        write.__name__: {name: log.mapping.get(name) for name in ("nodes", "gpus")}
+        for write in (pm100, acme, helios, supercloud)
+        for log in [read_log(write(tmp_path / write.__name__))]
+    }
+    assert whence == {
+        "pm100": {"nodes": "num_nodes_alloc", "gpus": "num_gpus_req"},
+        "acme": {"nodes": "node_num", "gpus": "gpu_num"},
+        "helios": {"nodes": "node_num", "gpus": "gpu_num"},
+        "supercloud": {"nodes": "nodes_alloc", "gpus": "computed by supercloud"},
+    }
 
 
 def test_a_size_that_frontier_does_not_tell_is_the_requested_one(

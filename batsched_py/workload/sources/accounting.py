@@ -136,6 +136,9 @@ def length_of(text: str) -> int:
 NAMED: Final = {column: column.capitalize() for column in EXTRA}
 
 
+#: What is guessed where an hour comes twice.
+TWICE: Final = "time in the hour that comes twice when summer time ends"
+
 #: So many kinds of odd values are told, those of most jobs.
 _SHOWN_ODD: Final = 5
 
@@ -270,6 +273,12 @@ def in_zone(moments: pd.DatetimeIndex, zone: str, summer: bool = True) -> pd.Dat
     """Moments on the clock of a zone; what is in the hour that comes twice is in the first one, or not."""
     ambiguous = np.full(len(moments), summer)
     return moments.tz_localize(zone_named(zone), ambiguous=ambiguous, nonexistent="shift_forward")
+
+
+def nb_twice(moments: pd.DatetimeIndex, zone: str) -> int:
+    """How many moments on the clock of a zone are in an hour that comes twice."""
+    first, second = (in_zone(moments, zone, summer) for summer in (True, False))
+    return int(((first != second) & ~moments.isna()).sum())
 
 
 def unix_times(moments: pd.DatetimeIndex) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.workload.sources.accounting import in_zone, unix_times
+from batsched_py.workload.sources.accounting import in_zone, nb_twice, unix_times
 from batsched_py.workload.sources.mapping import Mapped, are_dates, numbers
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ class Moments:
         self._zone, self._path = zone, path
         self.order = ""
         """Whether dates that begin with numbers begin with the day, if it matters."""
+        self.nb_twice = 0
+        """How many are in the hour that comes twice when summer time ends."""
         self.is_dated = self._is_dated()
         self.seconds = self._dates() if self.is_dated else self._numbers()
 
@@ -100,7 +102,7 @@ class Moments:
             column = column.dt.to_timestamp()
         if pd.api.types.is_datetime64_any_dtype(column):
             moments = pd.DatetimeIndex(column)
-            return unix_times(in_zone(moments, self._zone) if moments.tz is None else moments)
+            return unix_times(self._in_zone(moments) if moments.tz is None else moments)
         return self._written_dates(column.astype(object).where(~column.isna(), "").astype(str))
 
     def _written_dates(self, texts: pd.Series) -> NDArray[np.float64]:
@@ -122,8 +124,13 @@ class Moments:
                     texts[rows], errors="coerce", format="mixed", dayfirst=is_day_first, utc=rows is zoned
                 )
             )
-            found[rows] = unix_times(moments if rows is zoned else in_zone(moments, self._zone))
+            found[rows] = unix_times(moments if rows is zoned else self._in_zone(moments))
         return found
+
+    def _in_zone(self, moments: pd.DatetimeIndex) -> pd.DatetimeIndex:
+        """Moments that do not tell their zone, in that of the table."""
+        self.nb_twice += nb_twice(moments, self._zone)
+        return in_zone(moments, self._zone)
 
     def _is_day_first(self, texts: pd.Series) -> bool:
         """Whether dates that begin with a number of one or two digits begin with the day."""

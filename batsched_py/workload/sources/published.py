@@ -32,6 +32,7 @@ class _Fields(Table):
     """A table whose fields stand between blanks, in a fixed order."""
 
     endings: ClassVar[tuple[str, ...]] = ()
+    names_are_ours: ClassVar[bool] = True
     fields: ClassVar[tuple[str, ...]]
     comment: ClassVar[bytes]
 
@@ -153,6 +154,7 @@ class Philly(Table):
 
     name = "philly"
     endings: ClassVar[tuple[str, ...]] = (".philly.json",)
+    names_are_ours: ClassVar[bool] = True
 
     write = Source.write
     lost = Source.lost

@@ -38,7 +38,6 @@ _UNKNOWN_TIMES: Final = ("", "Unknown", "None", "N/A", "NONE", "0")
 _NOTHING: Final = ("", "Unknown", "None", "(null)")
 _TYPED: Final = "gres/gpu:"
 _NO_HOSTS: Final = ("None assigned", "(null)")
-_TWICE: Final = "time in the hour that comes twice when summer time ends"
 #: How many nodes must have a feature, as in ``ib*4``.
 _COUNT_OF_NODES: Final = re.compile(r"\*[0-9]+")
 #: Alternatives stand in square brackets, too.
@@ -173,9 +172,8 @@ class Records:
         naive = texts & ~zoned
         if naive.any():
             local = _local(known[naive])
-            first, second = (accounting.in_zone(local, zone, summer) for summer in (True, False))
-            account.guessed[_TWICE] += int(((first != second) & ~local.isna()).sum())
-            found[naive] = accounting.unix_times(first)
+            account.guessed[accounting.TWICE] += accounting.nb_twice(local, zone)
+            found[naive] = accounting.unix_times(accounting.in_zone(local, zone))
         return found
 
 

@@ -23,7 +23,7 @@ from batsched_py.workload.lines import read_parquet
 from batsched_py.workload.presets import PRESETS, Preset, preset_for
 from batsched_py.workload.sources import SOURCES, Source, open_text
 from batsched_py.workload.sources import mapping as mapping_of
-from batsched_py.workload.sources.accounting import NAMED, Account, Disagreement, Piece, numbered
+from batsched_py.workload.sources.accounting import NAMED, TWICE, Account, Disagreement, Piece, numbered
 from batsched_py.workload.sources.mapping import DURATIONS, MOMENTS, Mapped, full_mapping, read_mapping
 from batsched_py.workload.sources.moments import (
     DATES,
@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 _Columns = dict[str, NDArray[Any]]
 
 _HEADER: Final = b"batsched-py header"
+
+#: Columns that have other meanings elsewhere, as in a table where ``queue`` is a wait; and one that only
+#: tables have whose columns are those of a log.
+_DOUBTFUL: Final = ("queue", "partition", "wait")
+_OURS: Final = "job_number"
 
 #: How many rows are read at a time.
 PIECE: Final = 50_000
@@ -76,6 +81,8 @@ class Table(Source):
 
     name = "csv"
     endings: ClassVar[tuple[str, ...]] = (".csv",)
+    names_are_ours: ClassVar[bool] = False
+    """Whether the reader gives columns their names, not the file."""
 
     columns: Annotated[
         str,
@@ -179,13 +186,17 @@ class Table(Source):
         if unused is not None:
             whose = "its mapping is" if self.zone else "its zone and mapping are"
             account.tell(f"looks like {unused.name}: {whose} not used; {hint}")
-        table = preset.prepare(table)
+        raw, table = table, preset.prepare(table)
         usual = [each for each in read_mapping(preset.columns) if each.theirs in table]
         mapping = {each.ours: each for each in (*usual, *read_mapping(self.columns))}
         full = full_mapping(mapping.values(), table.columns, str(account.path))
-        if mapping and (taken := [each.ours for each in full if not each.is_named]):
+        taken = [each.ours for each in full if not each.is_named]
+        is_foreign = not self.names_are_ours and _OURS not in taken
+        is_doubtful = is_foreign and not {*_DOUBTFUL}.isdisjoint(taken)
+        if taken and (mapping or is_doubtful):
             account.tell(f"taken because of their names: columns {', '.join(taken)}")
-        return Reading(table, full, self.zone or preset.zone, preset.states, account, hint)
+        prepared = _prepared(raw, table, preset.name) if preset.signature else {}
+        return Reading(table, full, self.zone or preset.zone, preset.states, account, hint, prepared)
 
     def _named(self, columns: Collection[str]) -> set[str]:
         """The columns that may hold names, to be read as they are written: user 007 is not user 7."""
@@ -333,8 +344,13 @@ class Reading:
         words: Mapping[str, int],
         account: Account,
         hint: str = "",
+        prepared: Mapping[str, str] | None = None,
     ) -> None:
-        """What else may be done about columns that are missing is in the ``hint``."""
+        """What else may be done about columns that are missing is in the ``hint``.
+
+        A preset may have ``prepared`` columns, each of another of the table.
+        """
+        self._prepared = prepared or {}
         self.zone = zone
         table = self._table = _without_steps(table, mapping, account)
         self._account = account
@@ -347,6 +363,7 @@ class Reading:
             for name in MOMENTS
             if name in self._mapping
         }
+        account.guessed[TWICE] += sum(each.nb_twice for each in moments.values())
         check_origins(moments, account.path)
         times = without_zeros(moments)
         self._tell_readings()
@@ -451,7 +468,7 @@ class Reading:
             name: f"{each.theirs}{each.unit and f' in {each.unit}'}"
             + (f" ({kinds[self.kinds[name]]})" if name in self.kinds and not each.unit else "")
             for name, each in self._mapping.items()
-        }
+        } | {name: what for name, what in self._prepared.items() if name in self.more}
 
     def _column(self, name: str) -> pd.Series:
         return self._table[self._mapping[name].theirs]
@@ -495,6 +512,13 @@ class Reading:
         for row in np.flatnonzero(wrong & self._good).tolist():
             self._account.reject(int(self._table["line"].iloc[row]), reason, reason)
         self._good &= ~wrong
+
+
+def _prepared(raw: pd.DataFrame, table: pd.DataFrame, preset: str) -> dict[str, str]:
+    """What the columns of a table are that a preset made of others: renamed ones, or computed ones."""
+    names = dict(zip(table, raw, strict=False))
+    renamed = {name: old for name, old in names.items() if old not in table and raw[old].equals(table[name])}
+    return {str(name): str(renamed.get(name, f"computed by {preset}")) for name in table if name not in raw}
 
 
 def _without_steps(table: pd.DataFrame, mapping: Sequence[Mapped], account: Account) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import batsched_py as bp
 from batsched_py.cli.main import batsched_py
 from batsched_py.errors import InputError
-from batsched_py.workload.sources import read_log
+from batsched_py.workload.sources import read_log, write_log
 
 HEAD = "submit,run_time,requested_processors"
 
@@ -84,6 +84,26 @@ def test_what_is_taken_without_being_named_is_told(tmp_path: Path, caplog: pytes
     assert "taken because of their names: columns run_time, requested_processors, queue" in caplog.text
     log = read_log(path, options={"columns": "submit:asked,wait:queue"})
     assert (log.wait.tolist(), log.queue.tolist()) == ([32], [-1])
+
+
+@pytest.mark.parametrize("name", ["queue", "partition", "wait"])
+def test_so_are_names_that_mean_something_else_elsewhere(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    log = read_log(written(tmp_path, f"submit,run_time,requested_processors,{name}\n0,5,1,32\n"))
+    taken = f"taken because of their names: columns submit, run_time, requested_processors, {name}"
+    assert taken in caplog.text
+    caplog.clear()
+    write_log(tmp_path / "ours.csv", log)
+    assert getattr(read_log(tmp_path / "ours.csv"), name).tolist() == [32]
+    assert "taken because" not in caplog.text, "a log that was written here has these columns"
+
+
+def test_times_in_the_hour_that_comes_twice_are_counted(tmp_path: Path) -> None:
+    rows = "2023-10-29T02:30:00,5,1\n2023-10-29T02:40:00+01:00,5,1\n2023-10-29T04:00:00,5,1\n"
+    log = read_log(written(tmp_path, f"{HEAD}\n{rows}"), options={"zone": "Europe/Paris"})
+    assert log.guessed == {"time in the hour that comes twice when summer time ends": 1}
+    assert log.submit.tolist() == [0, 4200, 9000]
 
 
 @pytest.mark.parametrize(
