@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "busy.hpp"
 #include "distribution.hpp"
-#include "job.hpp"
 
 namespace batsched {
 
@@ -23,6 +23,7 @@ struct Sums {
 class Rows {
 public:
     Sums sums;
+    Busy busy;
     std::function<void(const std::string&)> write;  // takes the rows when they are many; none if nobody wants them
 
     void finished(const Job& job, double end) {
@@ -46,6 +47,7 @@ public:
         sums.sum_bounded_slowdown += bounded;
         sums.waitings.add(waiting);
         sums.bounded_slowdowns.add(bounded);
+        busy.ran(job, finish);
         if (!write) return;
         describe(job);
         add(success ? "1," : "0,");
@@ -63,6 +65,7 @@ public:
     void rejected(const Job& job) {
         ++sums.nb_jobs;
         ++sums.nb_rejected;
+        busy.rejected(job);
         if (!write) return;
         describe(job);
         make_room(job.note.size() + kNumbers);

@@ -54,7 +54,7 @@ public:
     void add_source(std::unique_ptr<JobSource> source) { sources_.push_back({std::move(source), nullptr}); }
 
     void accept_users() {
-        has_users_ = registry.dynamic = registry.accepts = users_are_expected_ = true;
+        has_users_ = registry.dynamic = registry.accepts = users_are_expected_ = rows.busy.is_asked_for = true;
     }
 
     // Lets everything happen until the policy is to be asked; whether it is, or else all is over.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import gzip
 import re
+import signal
 import subprocess
 import sys
 import weakref
@@ -31,6 +32,7 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Delay, Homogeneous, Parallel, Profile
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
+from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.orders import longest, smallest_area
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
@@ -622,6 +624,56 @@ def test_a_simulation_that_is_over_leaves_nothing_behind(scheduler: str) -> None
     del simulation, process
     gc.collect()
     assert [reference() for reference in left] == [None, None, None]
+
+
+class Interrupted(BaseException):
+    """What a signal raises."""
+
+
+def under_easy(policy: Easy) -> NativeSimulation:
+    jobs = [Job(f"w0!{number}", float(number), 1, 10.0, "p") for number in range(20_000)]
+    workload = Workload("w0", jobs, {"p": Homogeneous(1e9)})
+    return NativeSimulation(
+        Setup(Platform.homogeneous(1), [workload]), DecisionProcess(policy), Outputs(None)
+    )
+
+
+@native_only
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that sends signals")
+def test_a_signal_ends_the_turns_of_easy_that_the_library_takes() -> None:
+    simulation = under_easy(Easy())
+
+    def interrupt(*_: object) -> None:
+        if simulation._engine.now > 0:
+            raise Interrupted
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    try:
+        with pytest.raises(Interrupted):
+            simulation.run()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not simulation.process.finished
+
+
+@native_only
+def test_a_policy_made_of_easy_takes_its_turns_itself() -> None:
+    turns: list[float] = []
+
+    class Watching(Easy):
+        def schedule(self, cluster: Cluster) -> None:
+            turns.append(cluster.now)
+            super().schedule(cluster)
+
+    policy = Easy()
+    usual = policy.schedule
+    policy.schedule = lambda cluster: (turns.append(cluster.now), usual(cluster))[1]  # type: ignore[method-assign]
+    for each in (Watching(), policy):
+        turns.clear()
+        under_easy(each).run()
+        assert len(turns) >= 20_000
 
 
 PLAIN = Workload("w0", [Job("w0!1", 5.0, 1, 10.0, "p")], {"p": Homogeneous(1e9)})

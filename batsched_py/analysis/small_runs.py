@@ -101,7 +101,10 @@ def busy(open_jobs: Callable[[], TextIO], nb_jobs: int, nb_hosts: int) -> tuple[
             for begun, ended, hosts, state in _rows(jobs, *_EXECUTED)
             if state != "REJECTED" and (since := float(begun)) < end and (until := float(ended)) > begin
         )
-        return sum(inside) / (nb_hosts * (end - begin)), end - begin
+        total = 0.0
+        for area in inside:  # one by one, as the native engine adds them: some versions of sum are more exact
+            total += area
+        return total / (nb_hosts * (end - begin)), end - begin
 
 
 def kept_from_others(jobs: TextIO, exclusive: Callable[[str], bool], node_of: Sequence[str | None]) -> float:

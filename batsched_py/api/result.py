@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, repeat
 from pathlib import Path
@@ -280,7 +280,9 @@ class Result:
         logs: Mapping[int, lazy.swf_log.SwfLog],
         window: Window | None = None,
         policy: Scheduler | None = None,
+        busy: Callable[[float], tuple[float, float] | None] | None = None,
     ) -> None:
+        """An engine may tell how ``busy`` the machine was; else the rows of the jobs do."""
         self.experiment = experiment
         """What was simulated."""
         self.overview = overview
@@ -295,8 +297,8 @@ class Result:
         self._policy = policy
         """The policy, if it is an object that a program has given."""
         self._control: lazy.control.Control | None = None
-        if window is None and overview.users and (busy := self._busy()) is not None:
-            self.overview = replace(self.overview, utilization=busy[0], busy_until=busy[1])
+        if window is None and overview.users and (until := self._busy(busy)) is not None:
+            self.overview = replace(self.overview, utilization=until[0], busy_until=until[1])
         elif window is None and (whole := self._with_whole_nodes()) is not None:
             self.overview = replace(self.overview, with_whole_nodes=whole)
         if overview.may_be_unstable:
@@ -326,8 +328,10 @@ class Result:
             more = lazy.small_runs.kept_from_others(opened, exclusive.__contains__, node_of)
         return self.overview.utilization + more / (self.overview.hosts * self.overview.makespan)
 
-    def _busy(self) -> tuple[float, float] | None:
+    def _busy(self, told: Callable[[float], tuple[float, float] | None] | None) -> tuple[float, float] | None:
         """Utilization until 90 % of the jobs are submitted, and how long that takes, if users react."""
+        if told is not None:
+            return told(lazy.small_runs.MOST_PERCENT)
         if not self._has_resizes:
             return lazy.small_runs.busy(self._open_jobs, self.overview.jobs, self.overview.hosts)
         busy = self._whole.busy

@@ -180,7 +180,16 @@ def simulate_experiment(
     _warn_of_estimates(overview, given.policy)
     if not logs:
         _warn_of_doubts(experiment, overview, workloads)
-    return Result(experiment, overview, workloads, kept or str(export), logs or {}, window, given.policy)
+    return Result(
+        experiment,
+        overview,
+        workloads,
+        kept or str(export),
+        logs or {},
+        window,
+        given.policy,
+        simulation.busy,
+    )
 
 
 def _warn_of_scaled_users(users: Choice | None, workloads: Sequence[Workload]) -> None:

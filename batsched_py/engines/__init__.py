@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
@@ -55,6 +55,10 @@ class Simulation(ABC):
 
     slower_because = ""
     """Why the native engine does not run what it could run, if that is so."""
+
+    busy: Callable[[float], tuple[float, float] | None] | None = None
+    """Tells the utilization until so many percent of the jobs are submitted, and how long that takes, if
+    users react; none if only the rows of the jobs tell it."""
 
     outputs: Outputs
     machines: CountsHosts

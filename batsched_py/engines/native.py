@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import MethodType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from batsched_py import native
@@ -22,6 +23,7 @@ from batsched_py.protocol.jobs import HostState, Job, JobState
 from batsched_py.protocol.profiles import Delay, Homogeneous
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
+from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.selection import selection
 from batsched_py.simulator.catalog import refusal
 from batsched_py.simulator.outputs import Outputs, Results
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
 _REFERENCE = {
     kind.__name__: kind for kind in (Cluster, JobQueue, Running, Plan, Reservation, AvailabilityProfile)
 }
+
+
+#: The turns of EASY as the library takes them, too.
+_SCHEDULE = Easy.schedule
 
 
 def misused(kind: str, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
@@ -92,6 +98,7 @@ class NativeSimulation(Simulation):
         self._setup = setup
         self._cluster: NativeCluster | None = None
         self.outputs = outputs
+        self.busy = self._busy
         self.machines = NativeMachines(self._engine, len(platform.hosts))
         outputs.follow(self._engine.set_write, self._refresh, self._first_submission)
         self._engine.set_procedures(setup.launch_time, setup.cleaning_time, setup.late_jobs_stay)
@@ -106,6 +113,10 @@ class NativeSimulation(Simulation):
         resources = self._cluster.resources if self._cluster is not None else {}
         return Situation(engine.now, len(engine.queue()), len(engine.running()), resources)
 
+    def _busy(self, percent: float) -> tuple[float, float] | None:
+        found: tuple[float, float] | None = self._engine.busy_until(percent, self.machines.count)
+        return found
+
     # --- running ---------------------------------------------------------------------------------
 
     def run(self) -> Results:
@@ -116,6 +127,8 @@ class NativeSimulation(Simulation):
             only_starts = process.scheduler.only_starts_jobs and not process.scheduler.leaves_jobs
             if only_starts and not cluster.heeded:
                 self._engine.only_starts_jobs()
+                if self._is_plain_easy():
+                    self._take_turns_of_easy(cluster)
             while (now := advance()) is not None or self._leaves_jobs():
                 schedule = process.schedule
                 if now is None:
@@ -127,6 +140,24 @@ class NativeSimulation(Simulation):
                     process.fail(error, now)
             self._finish()
         return self.results
+
+    def _is_plain_easy(self) -> bool:
+        """Whether nobody could tell that the library itself takes all turns of the policy."""
+        process, platform = self.process, self._setup.platform
+        policy = process.scheduler
+        return (
+            type(policy) is Easy
+            and process.schedule == MethodType(_SCHEDULE, policy)
+            and (policy.order, policy.backfill, policy.ends) == ("submission", "submission", "needed")
+            and policy.selection == "lowest"
+            and not platform.has_nodes
+        )
+
+    def _take_turns_of_easy(self, cluster: NativeCluster) -> None:
+        try:
+            self._engine.take_turns_of_easy()
+        finally:
+            cluster._go_to(self._engine.now)
 
     def turns(self) -> Iterator[Cluster]:
         """Go through the whole simulation, but leave each turn of the policy to the caller."""

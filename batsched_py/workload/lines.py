@@ -32,6 +32,8 @@ HIGHEST_RATIO = 200
 #: Bytes that any compressed file may unpack to.
 HARMLESS = 1 << 26
 
+#: Fields in a record of Frontier's log; the Standard Workload Format has 18.
+_MORE_FIELDS = 21
 
 #: How many bad lines of a file a message names.
 SHOWN_BAD_LINES = 3
@@ -72,6 +74,15 @@ def read_lines(path: Path, size: int = PIECE) -> Iterator[bytes]:
                     yield rest
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def has_more_fields(path: Path) -> bool:
+    """Whether the first record of a log has as many fields as those of Frontier's."""
+    if not isfile(path):
+        return False
+    lines = (line for piece in read_lines(path) for line in piece.split(b"\n"))
+    first = next((line for line in lines if line.strip() and not line.startswith(b";")), b"")
+    return len(first.split()) == _MORE_FIELDS
 
 
 def bad_lines_text(faults: Mapping[int, str], count: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from batsched_py.blame import naming
 from batsched_py.errors import InputError
-from batsched_py.workload.lines import check_is_file
+from batsched_py.workload.lines import check_is_file, has_more_fields
 from batsched_py.workload.model import CancelledRule, PrecedingRule, ProcessorsRule, WalltimeRule, Workload
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ def read_workload(
             workload = read_quickly(path, name, walltime_factor, walltime)
             if workload is not None:
                 return workload
-        from batsched_py.workload.sources import has_more_fields
         from batsched_py.workload.swf.workload import read_swf_workload  # which needs numpy
 
         if not has_more_fields(path):

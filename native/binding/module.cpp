@@ -1,4 +1,5 @@
 // batsched_py._native: a simulation step by step, what has happened in it, and what a policy decides.
+#include "easy.hpp"
 #include "engine.hpp"
 
 namespace batsched {
@@ -68,6 +69,18 @@ int visit_engine(PyObject* self, visitproc visit, void* arg) {
     }
     for (nb::object& listener : engine.listeners) Py_VISIT(listener.ptr());
     return 0;
+}
+
+// Goes through all turns of EASY. Now and then, other threads may look how far it is, and a signal may end it.
+void take_turns_of_easy(Engine& engine) {
+    constexpr int kMany = 256;
+    for (int turn = 1; engine.simulation.advance(); ++turn) {
+        take_turn_of_easy(engine.simulation);
+        if (turn % kMany) continue;
+        nb::gil_scoped_release others_go_on;
+        nb::gil_scoped_acquire go_on;
+        if (PyErr_CheckSignals()) throw nb::python_error();
+    }
 }
 
 PyType_Slot engine_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_engine)},
@@ -140,6 +153,7 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
         .def("advance", [](Engine& self) -> nb::object {
             return self.simulation.advance() ? nb::float_(self.simulation.now()) : nb::object(nb::none());
         })
+        .def("take_turns_of_easy", &take_turns_of_easy)
         .def("ask_again", [](Engine& self) { self.simulation.ask_again(); })
         .def("check_not_ended", [](const Engine& self) { self.check_not_ended(); })
         .def_prop_ro("now", [](const Engine& self) { return self.simulation.now(); })
@@ -217,6 +231,10 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
         })
         .def("flush", [](Engine& self) { self.simulation.rows.flush(); })
         .def_prop_ro("sums", [](const Engine& self) { return self.simulation.rows.sums; })
+        .def("busy_until", [](const Engine& self, double percent, int64_t nb_hosts) -> nb::object {
+            auto found = self.simulation.rows.busy.until(percent, nb_hosts);
+            return found ? nb::make_tuple(found->first, found->second) : nb::object(nb::none());
+        })
         .def_prop_ro("nb_computing", [](const Engine& self) { return self.simulation.machines.computing; })
         .def("seconds", [](Engine& self) { return self.simulation.machines.seconds(); },
              "Host-seconds of computing and of being idle.")

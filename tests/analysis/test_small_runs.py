@@ -35,6 +35,14 @@ def test_an_overview_is_that_of_tables(
     assert whole == found
 
 
+@pytest.mark.parametrize("hosts", [64, 33])
+def test_the_engine_tells_how_busy_the_machine_was_as_the_rows_do(root: Path, hosts: int) -> None:
+    log = root / "workloads" / "sample.swf"
+    result = bp.simulate(log, "easy", hosts=hosts, users="think-time", sessions="arrival:60", progress=False)
+    told = result.overview.utilization, result.overview.busy_until
+    assert told == small_runs.busy(result._open_jobs, result.overview.jobs, hosts)
+
+
 @pytest.mark.parametrize("hosts", [64, 30])
 def test_steadiness_is_that_of_tables(root: Path, hosts: int) -> None:
     result = bp.simulate(root / "workloads" / "sample.swf", "fcfs", hosts=hosts, progress=False)

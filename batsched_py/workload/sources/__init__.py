@@ -12,11 +12,8 @@ from typing import ClassVar, TextIO
 from batsched_py.errors import InputError
 from batsched_py.plugins import Registry
 from batsched_py.workload.doubts import warn_of_doubts
-from batsched_py.workload.lines import check_is_file, read_lines
+from batsched_py.workload.lines import check_is_file, has_more_fields
 from batsched_py.workload.swf.log import SwfLog
-
-#: Fields in a record of Frontier's log; the Standard Workload Format has 18.
-_MORE_FIELDS = 21
 
 
 class Source(ABC):
@@ -81,15 +78,6 @@ def source_of(path: str | Path, kind: str | None = None, options: Mapping[str, s
         known = ", ".join(f"{name} ({', '.join(cls.endings)})" for name, cls in SOURCES.all().items())
         raise InputError(f"{path}: what kind of log is it? Name it so, or say which; known are {known}")
     return SOURCES.create(kind, options or {})
-
-
-def has_more_fields(path: Path) -> bool:
-    """Whether the first record of a log has as many fields as those of Frontier's."""
-    if not isfile(path):
-        return False
-    lines = (line for piece in read_lines(path) for line in piece.split(b"\n"))
-    first = next((line for line in lines if line.strip() and not line.startswith(b";")), b"")
-    return len(first.split()) == _MORE_FIELDS
 
 
 def read_log(path: str | Path, kind: str | None = None, options: Mapping[str, str] | None = None) -> SwfLog:

@@ -27,7 +27,7 @@ from batsched_py import native
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, ReadOnlyDict
 from batsched_py.protocol.profiles import Profile
-from batsched_py.workload.lines import read_lines
+from batsched_py.workload.lines import has_more_fields, read_lines
 from batsched_py.workload.model import Jobs, Places, WalltimeRule, Workload
 from batsched_py.workload.swf import conventions
 from batsched_py.workload.swf.conventions import BadLines, never_started, profile_name
@@ -277,7 +277,7 @@ def _read_natively(path: Path, pieces: Iterable[bytes], workload: str, factor: f
         lacks_allocated = lacks_allocated or any(map(_is_sized_otherwise, lines))
         reader.read(piece, judge)
         conventions.check_extent(path, reader.nb_records, reader.nb_comment_bytes)
-    if bad.count and _has_more_fields(path):
+    if bad.count and has_more_fields(path):
         return None
     if (log := reader.finish()) is None:
         return None
@@ -378,12 +378,6 @@ def fields_of(line: bytes) -> list[float] | str:
     if values["run_time"] < 0 and values["run_time"] != -1:
         return "run_time is negative"
     return fields
-
-
-def _has_more_fields(path: Path) -> bool:
-    from batsched_py.workload.sources import has_more_fields
-
-    return has_more_fields(path)
 
 
 def read_jobs(pieces: Iterable[bytes], largest: int, workload: str, factor: float) -> JobsRead | None:
