@@ -75,3 +75,8 @@ def test_what_takes_memory_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert fault("planted", b"", tmp_path) is None
     monkeypatch.setattr(finding, "MEMORY", finding.memory() - 1)
     assert fault("planted", b"", tmp_path) == "takes too much memory"
+
+
+def test_the_documents_tell_how_many_kinds_there_are() -> None:
+    text = (CORPUS.parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
+    assert f"good inputs of {len(TARGETS)} kinds" in text

@@ -9,6 +9,7 @@ import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -100,6 +101,16 @@ def name_users(file: Path) -> Callable[[Files], None]:
 
 def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(batsched_py, list(map(str, arguments)))
+
+
+def give_metrics(run: Path, content: bytes) -> None:
+    """Other metrics in the folder of a run, of which its manifest knows."""
+    (run / "metrics.json").write_bytes(content)
+    manifest = json.loads((run / "manifest.json").read_text())
+    for result in manifest["results"]:
+        result["sha256"] = hashlib.sha256((run / result["path"]).read_bytes()).hexdigest()
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    (run / "manifest.sha256").write_bytes(seal_of((run / "manifest.json").read_bytes()))
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -394,12 +405,7 @@ def test_a_choice_that_no_plan_can_make_is_refused(campaign: Campaign, name: str
 def test_a_metric_that_is_called_like_an_axis_is_refused_by_name(campaign: Campaign, metric: str) -> None:
     run = campaign.folder / "runs" / RUN
     metrics = json.loads((run / "metrics.json").read_text())
-    (run / "metrics.json").write_text(json.dumps(metrics | {metric: 1.0}))
-    manifest = json.loads((run / "manifest.json").read_text())
-    for result in manifest["results"]:
-        result["sha256"] = hashlib.sha256((run / result["path"]).read_bytes()).hexdigest()
-    (run / "manifest.json").write_text(json.dumps(manifest))
-    (run / "manifest.sha256").write_bytes(seal_of((run / "manifest.json").read_bytes()))
+    give_metrics(run, json.dumps(metrics | {metric: 1.0}).encode())
     for command in (("table",), ("report", "--output", campaign.folder / "x.csv"), ("export", "x.zip")):
         result = invoke("campaign", command[0], campaign.folder, *command[1:])
         assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
@@ -442,13 +448,29 @@ def test_a_damaged_file_in_the_folder_of_a_campaign_is_one_line_at_most(
 def test_metrics_that_are_none_are_one_line_though_their_manifest_knows_them(
     campaign: Campaign, content: bytes
 ) -> None:
-    run = campaign.folder / "runs" / RUN
-    (run / "metrics.json").write_bytes(content)
-    manifest = json.loads((run / "manifest.json").read_text())
-    for result in manifest["results"]:
-        result["sha256"] = hashlib.sha256((run / result["path"]).read_bytes()).hexdigest()
-    (run / "manifest.json").write_text(json.dumps(manifest))
-    (run / "manifest.sha256").write_bytes(seal_of((run / "manifest.json").read_bytes()))
+    give_metrics(campaign.folder / "runs" / RUN, content)
     result = invoke("campaign", "report", campaign.folder)
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "metrics.json: is not what a campaign writes" in result.stderr
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308])
+def test_metrics_that_could_not_be_added_up_are_refused_by_name(
+    archive: Path, tmp_path: Path, value: float
+) -> None:
+    def enlarge(files: Files) -> None:
+        place = f"runs/{RUN}/metrics.json"
+        files[place] = json.dumps(json.loads(files[place]) | {"makespan": value}).encode()
+        digest = hashlib.sha256(files[place]).hexdigest()
+
+        def know(manifest: dict[str, Any]) -> None:
+            (known,) = (each for each in manifest["results"] if each["path"] == "metrics.json")
+            known["sha256"] = digest
+
+        change_manifest(files, know)
+
+    again = tmp_path / "again"
+    result = invoke("campaign", "import", forge(archive, tmp_path / "forged.zip", enlarge), again)
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert f"metrics.json: makespan is {value:g}, which no run gives" in result.stderr
+    assert not again.exists()
