@@ -502,7 +502,11 @@ LOADS = ("0.8", "1", "1.25")
 @pytest.fixture(scope="module")
 def many_loads(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of six schedulers on two machines under three loads, which has 36 rows."""
-    folder = tmp_path_factory.mktemp("loads")
+    return with_loads(tmp_path_factory.mktemp("loads"))
+
+
+def with_loads(folder: Path, baseline: str = "") -> Path:
+    """That page, perhaps with a baseline."""
     subject = Subject(run_of(folder, [Row(1, 0, 0, 3600, "0-1"), Row(2, 60, 3600, 7200, "0")]))
     runs = [
         Measured(
@@ -516,7 +520,8 @@ def many_loads(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recorded = {"log-0": lambda: subject}
     metrics = ["mean_bounded_slowdown", "utilization"]
     page = folder / "report.html"
-    write_report(page, Report("many loads", "", metrics, runs, lambda run: subject, recorded))
+    made = Report("many loads", "", metrics, runs, lambda run: subject, recorded, baseline=baseline)
+    write_report(page, made)
     return page
 
 
@@ -585,6 +590,60 @@ def test_a_scheduler_has_the_same_colour_in_every_figure(loads: Any) -> None:
     assert len({tuple(pair) for pair in colours}) == len({colour for _, colour in colours}) == len(SCHEDULERS)
     keys = [name.text for name in find(loads, "#panel-names .name")]
     assert keys == [name.text for name in find(loads, "#metric-names .name")] == list(SCHEDULERS)
+
+
+def test_many_curves_are_small_multiples_of_what_is_comparable_with_the_baseline_in_grey(
+    chromium: Any, tmp_path: Path
+) -> None:
+    chromium.get(with_loads(tmp_path, "easy").as_uri())
+    painted(chromium)
+    panels = [panel.text for panel in find(chromium, "#panels figcaption")]
+    assert panels == [f"{load} · {platform}" for load in LOADS for platform in ("whole", "half")]
+    others = [name for name in SCHEDULERS if name != "easy"]
+    assert [name.text for name in find(chromium, "#panel-names .name")] == ["easy (baseline)", *others]
+    drawn, grey = chromium.execute_script(
+        "return [multiples.panels.map((panel) =>"
+        "  panel.rows().map((row) => [row.axes.scheduler, panel.colour(row)])), css('--grey')]"
+    )
+    for rows in drawn:
+        assert rows[0] == ["easy", grey], "it lies beneath the others"
+        assert sorted(name for name, colour in rows if colour != grey) == sorted(others)
+    assert chromium.get_log("browser") == []
+
+
+def test_rows_that_may_be_compared_lie_together(loads: Any) -> None:
+    """Whatever the order of the plan; but not if they are sorted by a figure."""
+    begins = "return [...document.querySelectorAll('#results tbody tr.first')].map((row) => row.rowIndex)"
+    assert loads.execute_script(begins) == [1 + place for place in range(6, 36, 6)]
+    loads.execute_script("data.rows.reverse(); drawTable()")
+    assert loads.execute_script(begins) == [1 + place for place in range(6, 36, 6)]
+    click(loads, "#results th", "utilization")
+    assert loads.execute_script(begins) == []
+
+
+def test_the_curve_under_the_pointer_stands_out_in_every_figure(browser: Any) -> None:
+    before = drawings(browser)
+    hover(browser, "figure canvas")
+    assert browser.execute_script("return pointed === charts[0].mark.row")
+    assert all(before[title] != image for title, image in drawings(browser).items())
+    leave(browser)
+    assert drawings(browser) == before
+
+
+def test_nothing_is_wider_than_a_telephone(loads: Any) -> None:
+    narrow = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True}
+    loads.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
+    try:
+        loads.refresh()
+        painted(loads)
+        assert loads.execute_script("return document.documentElement.scrollWidth") == 360
+        over = (
+            "return [...document.querySelectorAll('canvas, select, h1, p, pre')]"
+            ".filter((each) => each.getBoundingClientRect().right > 360).map((each) => each.outerHTML)"
+        )
+        assert loads.execute_script(over) == []
+    finally:
+        loads.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_slowdowns_against_the_load_are_on_a_logarithmic_axis(loads: Any) -> None:

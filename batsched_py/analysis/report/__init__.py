@@ -25,9 +25,9 @@ from batsched_py.analysis.plots.kinds.submitters import graph_statistics
 from batsched_py.analysis.plots.runs import Run, recorded_run
 from batsched_py.analysis.report.figures import Subject, curves, descriptions, gantt
 from batsched_py.analysis.runs import aggregate
-from batsched_py.analysis.runs.aggregate import Group, MeasuredRun, R
+from batsched_py.analysis.runs.aggregate import Baseline, Group, MeasuredRun, R
 from batsched_py.analysis.runs.columns import ColumnFormat, Own, column_of
-from batsched_py.analysis.runs.comparisons import best_rows, compare, findings
+from batsched_py.analysis.runs.comparisons import best_rows, comparable_rows, compare, findings
 from batsched_py.analysis.runs.tables import tables_of
 from batsched_py.workload.sessions import session_rule
 from batsched_py.workload.swf.log import SwfLog
@@ -217,6 +217,8 @@ def write_report(
     recorded: list[dict[str, Any]] = []
     links: dict[str, list[dict[str, Any]]] = {}
     most = MOST_RECTANGLES // max(1, len(groups))
+    comparable = comparable_rows([group.axes for group in groups])
+    baseline = Baseline.parse(report.baseline)
     first = {run.name: run for run in report.runs}
     reads = [partial(report.read, first[group.runs[0].name]) for group in groups]
 
@@ -229,13 +231,15 @@ def write_report(
         for number, drawn in enumerate(draw_all(reads, most)):
             links[groups[number].runs[0].name] = drawn.pop("links")
             bold = [metric for metric in metrics if number in best[metric]]
-            rows.append({**_row(*results.rows[number], are_repeated), "best": bold, **drawn})
+            row = _row(*results.rows[number], are_repeated)
+            rows.append({**row, "group": comparable[number], "best": bold, **drawn})
             tell()
         for log, drawn in zip(report.recorded, draw_all([*report.recorded.values()], None), strict=True):
             recorded.append({"log": log, "curves": drawn["curves"]})
             tell()
     data = {
         "columns": [_column(metric, results) for metric in metrics],
+        "baseline": None if baseline is None else {"axis": baseline.axis, "name": baseline.name},
         "figures": descriptions(),
         "rows": rows,
         "recorded": recorded,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from math import isnan
 
@@ -178,6 +178,17 @@ def paired_between(
     return Paired.of(differences) if len(differences) >= FEWEST else None
 
 
+def comparable_rows(rows: Sequence[Mapping[str, str]]) -> list[int]:
+    """For rows with these places on the axes, a number each: the same if they differ in who decides only.
+
+    >>> comparable_rows([{"log": "a", "scheduler": "x"}, {"log": "b"}, {"log": "a", "scheduler": "y"}])
+    [0, 1, 0]
+    """
+    known: dict[tuple[tuple[str, str], ...], int] = {}
+    places = (tuple((axis, name) for axis, name in row.items() if axis not in DECIDING) for row in rows)
+    return [known.setdefault(place, len(known)) for place in places]
+
+
 def best_rows(metric: str, results: Aggregate) -> set[int]:
     """The rows with the best mean of those they can be compared with, and all that cannot be told from it.
 
@@ -187,12 +198,12 @@ def best_rows(metric: str, results: Aggregate) -> set[int]:
     better = column_of(metric, results.own).better
     if better == "neither":
         return set()
-    rivals: dict[tuple[tuple[str, str], ...], dict[int, float]] = {}
+    comparable = comparable_rows([group.axes for group, _ in results.rows])
+    rivals: dict[int, dict[int, float]] = {}
     for number, (group, measured) in enumerate(results.rows):
         mean = measured[metric].estimate.mean
         if not isnan(mean) and not group.unstable:
-            place = tuple((axis, name) for axis, name in group.axes.items() if axis not in DECIDING)
-            rivals.setdefault(place, {})[number] = mean
+            rivals.setdefault(comparable[number], {})[number] = mean
     best: set[int] = set()
     for means in rivals.values():
         if len(set(means.values())) > 1:

@@ -81,6 +81,11 @@ class Chart extends Plot {
     return [low, high];
   }
 
+  /* Whether a row is what others are seen against. */
+  isGrey(row) {
+    return row.place === undefined;
+  }
+
   colour(row) {
     return colourOf(row);
   }
@@ -93,12 +98,19 @@ class Chart extends Plot {
     const colour = this.colour(row);
     context.globalAlpha = pointed && pointed !== row ? 0.2 : 1;
     context.strokeStyle = context.fillStyle = colour;
-    context.lineWidth = row.place === undefined ? 3 : row === pointed ? 2.6 : 1.5;
+    context.lineWidth = this.isGrey(row) ? 3 : row === pointed ? 2.6 : 1.5;
     context.setLineDash(this.dashes(row));
     if (this.figure.style === "dots") context.globalAlpha *= 0.65;
     this.trace(context, xs, ys, this.figure.style, xs.length === 1 ? 4 : 2.4);
     context.setLineDash([]);
     context.globalAlpha = 1;
+  }
+
+  /* The curve under the pointer stands out, in all figures. */
+  tell(found) {
+    super.tell(found);
+    const row = found ? found.row : null;
+    if (row !== pointed) point(row);
   }
 
   /* The point that is nearest to the pointer. */

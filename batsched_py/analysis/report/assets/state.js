@@ -2,6 +2,8 @@
 
 /* The legend has no more entries than this; where there are more rows, it has the values of each axis. */
 const MOST_ENTRIES = 12;
+/* No more curves than this are drawn in one figure at first. */
+const MOST_CURVES = 6;
 /* An axis with more values than this is filtered by a list to choose from, instead of a button for each. */
 const MOST_BUTTONS = 8;
 
@@ -44,7 +46,7 @@ function chosenOf(rows, ...unfiltered) {
 
 /* Whether there are so many rows that the legend has the values of each axis, instead of the rows. */
 function manyRows() {
-  return shown().length > MOST_ENTRIES;
+  return shown().length > MOST_CURVES;
 }
 
 /* Whether one log alone is shown, so that names need not tell which. */

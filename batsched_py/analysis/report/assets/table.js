@@ -174,7 +174,7 @@ function drawnInWords() {
 /* --- results --- */
 
 function sorted(rows) {
-  if (!sorting) return rows;
+  if (!sorting) return [...rows].sort((a, b) => a.group - b.group);
   const { column, axis, down } = sorting;
   const value = (row) => row.cells[column]?.[0] ?? null;
   const compare = axis
@@ -182,6 +182,11 @@ function sorted(rows) {
     : (a, b) => value(a) - value(b);
   const known = rows.filter((row) => axis || value(row) !== null).sort((a, b) => compare(a, b) * (down ? -1 : 1));
   return [...known, ...rows.filter((row) => !known.includes(row))];
+}
+
+/* Whether a row is the first of those that may be compared, which lie together unless they are sorted. */
+function begins(row, before) {
+  return !sorting && before !== undefined && row.group !== before.group;
 }
 
 function heading(text, title, by) {
@@ -216,8 +221,9 @@ function drawTable() {
       return heading(spaced(column.name) + unit, column.formula, { column: column.name });
     })));
   const room = new Map(data.columns.map((column) => [column, Math.max(...rows.map((row) => intervalText(column, row).length))]));
-  document.querySelector("#results tbody").replaceChildren(...rows.map((row) =>
-    element("tr", { title: row.unstable ? `${row.name}: no steady state: ${row.unstable}` : row.name, onpointerenter: () => point(row), onpointerleave: () => point(null) },
+  document.querySelector("#results tbody").replaceChildren(...rows.map((row, place) =>
+    element("tr", { className: begins(row, rows[place - 1]) ? "first" : "",
+      title: row.unstable ? `${row.name}: no steady state: ${row.unstable}` : row.name, onpointerenter: () => point(row), onpointerleave: () => point(null) },
       element("td", { className: "pick" }, row.box),
       ...headings.map((axis) => element("td", { className: "text", textContent: row.axes[axis] ?? "" })),
       ...data.columns.map((column) => {
