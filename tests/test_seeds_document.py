@@ -120,7 +120,7 @@ def test_short_commands_run(checkout: Path) -> None:
 def test_all_commands_run(checkout: Path) -> None:
     for commands in rows():
         run(commands)
-    for name in re.findall(r"(?:-o|--plot) (\S+\.\w+)`", TEXT):
+    for name in re.findall(r"--(?:output|plot) (\S+\.\w+)`", TEXT):
         assert (checkout / name).stat().st_size > 0, name
     assert_the_gain_is_lost_without_a_night(checkout / "night.csv")
     slowdowns = pd.read_csv(checkout / "loads" / "metrics.csv").groupby("log")["mean_bounded_slowdown"]
