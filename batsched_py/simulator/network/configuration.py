@@ -16,7 +16,7 @@ from batsched_py.simulator.network.routing import TCP_GAMMA
 from batsched_py.simulator.network.zones import Link
 
 #: Of other models of networks, hosts and disks, or overruled by the model that Batsim asks for.
-_OF_OTHER_MODELS = frozenset(
+OF_OTHER_MODELS = frozenset(
     {
         "network/bandwidth-factor",
         "network/latency-factor",
@@ -31,6 +31,7 @@ _OF_OTHER_MODELS = frozenset(
         "cpu/maxmin-selective-update",
         "host/model",
         "path",
+        "tracing",
     }
 )
 #: Of SimGrid's program, of its traces and of what Batsim does not use.
@@ -80,7 +81,7 @@ class Configuration:
             raise ValueError(
                 f"{name} is {value!r}: jobs need SimGrid's model ptask_L07, without it; remove it"
             )
-        elif name not in _OF_OTHER_MODELS and not name.startswith(_OF_OTHER_THINGS):
+        elif name not in OF_OTHER_MODELS and not name.startswith(_OF_OTHER_THINGS):
             raise ValueError(
                 f"{name} of <config> is neither simulated nor known to have no effect; remove it"
             )

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.execution import Computing
+from batsched_py.simulator.network.configuration import OF_OTHER_MODELS
 from batsched_py.simulator.network.reading import NetworkReader
 from batsched_py.simulator.network.solver import Demand
 from batsched_py.simulator.network.tasks import FluidTasks
@@ -24,6 +25,17 @@ from tests.simulator.network.random_platforms import KINDS, platform
 #: Debian's package is for Debian's own Python.
 PYTHON = "/usr/bin/python3"
 ORACLE = Path(__file__).with_name("simgrid_oracle.py")
+#: Of properties that are neither yes nor no, by the last part of their names.
+VALUES = {
+    "bandwidth-factor": "0.5",
+    "latency-factor": "7",
+    "weight-S": "20000",
+    "optim": "Full",
+    "solver": "maxmin",
+    "model": "default",
+    "path": "/tmp",
+    "tracing": "no",
+}
 SECONDS = 1e-9
 """How far apart ends may be."""
 
@@ -159,6 +171,27 @@ def compare(kind: str, seeds: range, folder: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_tasks_end_when_they_do_in_simgrid(kind: str, simgrid: None, tmp_path: Path) -> None:
     compare(kind, range(2), tmp_path)
+
+
+def test_properties_of_other_models_have_no_effect_in_simgrid(simgrid: None, tmp_path: Path) -> None:
+    """But one of this model has: the tasks would notice."""
+    drawn = scenario("Floyd", 1, tmp_path)
+    given = [("network/TCP-gamma", "1000")]
+    given += [
+        (name, value)
+        for name in sorted(OF_OTHER_MODELS - {"network/coordinates"})  # which no version knows any more
+        for value in [VALUES.get(name.rpartition("/")[2], "yes")]
+    ]
+    text = Path(drawn["platform"]).read_text()
+    scenarios = [drawn]
+    for place, (name, value) in enumerate(given):
+        file = tmp_path / f"{place}.xml"
+        config = f'<config><prop id="{name}" value="{value}"/></config>\n'
+        file.write_text(text.replace("<zone", f"{config}<zone", 1))
+        scenarios.append({**drawn, "platform": str(file)})
+    usual, other, *same = ask_simgrid(scenarios)
+    assert other != usual
+    assert same == [usual] * len(same)
 
 
 @pytest.mark.slow
