@@ -32,6 +32,7 @@ from batsched_py.campaign.plan_entries import (
     compose,
     scaled,
 )
+from batsched_py.campaign.plan_sessions import with_each_rule
 from batsched_py.campaign.prepare import inputs_of
 from batsched_py.campaign.run import Run
 from batsched_py.campaign.store import Wanted, is_population
@@ -186,6 +187,8 @@ class _Reader:
     def plan(self, trusted: bool) -> Plan:
         """The plan, or the first mistake in it."""
         content = self._text.convert(self._text.content, _File, ())
+        if content.users:
+            content.users = with_each_rule(self._text, content.users, self._entries)
         if content.users and "metrics" not in self._text.content:
             content.metrics.remove("makespan")
         metrics = self._metrics(content.metrics)

@@ -51,6 +51,41 @@ def test_users_are_an_axis(write_plan: WritePlan) -> None:
     assert a0.experiment.actors.users == Choice("think-time", {"sessions": "arrival:0"})
 
 
+SESSIONS = """
+[logs]
+small = {{ file = "small.swf" }}
+[schedulers]
+easy = {{}}
+[users]
+{}
+"""
+
+
+def test_rules_for_sessions_are_an_axis(write_plan: WritePlan) -> None:
+    rules = 'sessions = ["arrival:20", "max:5"]'
+    file = write_plan(SESSIONS.format(f"rigid = {{}}\nthink = {{ name = 'think-time', {rules} }}"))
+    assert {run.name: run.experiment.actors.users for run in read_plan(file).runs} == {
+        "small_recorded_easy_rigid": Choice("rigid"),
+        "small_recorded_easy_think-arrival20": Choice("think-time", {"sessions": "arrival:20"}),
+        "small_recorded_easy_think-max5": Choice("think-time", {"sessions": "max:5"}),
+    }
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("a = {name = 'rigid', sessions = ['max:5']}", "rigid users have no sessions"),
+        ("a = {name = 'think-time', sessions = ['max:5', 'max:5']}", "there are users 'a-max5' already"),
+        ("a = {name = 'think-time', sessions = ['never:5']}", "never"),
+        ("a = {name = 'think-time', sessions = []}", "length >= 1"),
+        ("a = {name = 'think-time', sessions = ['max:5'], options = {sessions = 'max:6'}}", "leave out one"),
+    ],
+)
+def test_rules_for_sessions_that_cannot_be(write_plan: WritePlan, entry: str, message: str) -> None:
+    with pytest.raises(InputError, match=rf"plan.toml:7: users\.a\..*{message}"):
+        read_plan(write_plan(SESSIONS.format(entry)))
+
+
 def test_files_of_users_are_looked_for_beside_the_plan(folder: Path, write_plan: WritePlan) -> None:
     (folder / "signal.csv").write_text("0,1\n")
     (folder / "calm.py").write_text(

@@ -56,6 +56,7 @@ def test_sessions_are_cut_by_each_rule_where_users_have_sessions() -> None:
         "think-time": {"options": {"edges": "all", "sessions": "arrival:360"}},
     }
     assert len(varied(users={"stay": {"name": "rigid"}})) == 10
+    assert len(varied(users={"think-time": {"sessions": ["arrival:20", "max:20"]}})) == 10
 
 
 def test_logs_that_are_played_together_are_refused_by_name() -> None:

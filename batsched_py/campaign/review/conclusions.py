@@ -348,7 +348,27 @@ def robustness(study: Study) -> Iterator[Check]:
         text = (
             f"none of {len(shown)} differences that are shown is the opposite under another of {rules} rules"
         )
-        yield Check("robustness", "ok", text)
+        few = _under_few_rules(shown, users)
+        remedy = "say for which rules it holds"
+        yield Check("robustness", "warn" if few else "ok", "; ".join([text, *few]), remedy)
+
+
+def _under_few_rules(shown: Sequence[Comparison], users: Mapping[str, str]) -> list[str]:
+    """The differences that are shown under less than half of the rules for sessions of the same users."""
+    rules = Counter(users.values())
+    found: dict[tuple[str, ...], list[str]] = {}
+    for each in shown:
+        behaviour = users.get(each.where.get("users", ""), "")
+        place = [name for axis, name in each.where.items() if axis != "users"]
+        if behaviour:
+            key = each.better, each.worse, each.metric, ", ".join(place), behaviour
+            found.setdefault(key, []).append(each.where["users"])
+    return [
+        f"{better} better than {worse} in {metric} ({where}): shown with {', '.join(names)} only, not under "
+        f"the other {rules[behaviour] - len(names)}"
+        for (better, worse, metric, where, behaviour), names in found.items()
+        if 2 * len(names) < rules[behaviour]
+    ]
 
 
 CHECKS: Final[tuple[Looks, ...]] = (dominance, statistics, baselines, metrics, robustness)

@@ -124,7 +124,11 @@ def variations(content: Mapping[str, Any], located: Callable[[str], str]) -> Ite
     """
     users = content.get("users", {})
     behaviours = {name: located(str(entry.get("name", name))) for name, entry in users.items()}
-    cutting = {name for name, behaviour in behaviours.items() if "sessions" in USERS.options(behaviour)}
+    cutting = {
+        name
+        for name, behaviour in behaviours.items()
+        if "sessions" in USERS.options(behaviour) and "sessions" not in users[name]
+    }
     for seed in range(1, SHAKES + 1):
         logs = _changed(content["logs"], f"shake seed={seed}")
         yield Variation("shaken logs", f"shaken-{seed}", {**content, "logs": logs})
