@@ -1,10 +1,16 @@
 """``python -m batsched_py`` is the command ``batsched-py``."""
 
+import gc
+
 import _signal as signal  # type: ignore[import-not-found]  # the part of ``signal`` that needs no loading
 
 
 def main() -> None:
-    """Load the command line and run it; Ctrl-C while it is being loaded ends it without a word."""
+    """Load the command line and run it; Ctrl-C while it is being loaded ends it without a word.
+
+    What is imported is no garbage, so Python looks for garbage rarely.
+    """
+    gc.set_threshold(20_000)
     hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if hears:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -7,13 +7,14 @@ difference to a control, job by job.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.api.log import Log, calibrate, read_log
+from batsched_py.api.result import CONTROL_POLICIES
 from batsched_py.api.simulate import simulate_experiment
 from batsched_py.api.terminal import duration
 from batsched_py.errors import InputError
@@ -22,10 +23,6 @@ from batsched_py.experiment import Choice, Machine
 if TYPE_CHECKING:
     from batsched_py.analysis.calibration import Verdict
     from batsched_py.api.result import Result
-
-#: Among these is the policy of the control: the one whose mean wait is nearest to the recorded one.
-CANDIDATES: Final = ("fcfs", "easy", "easy-sjbf", "conservative")
-
 
 class Control(Struct, frozen=True, kw_only=True):
     """A simulation beside its control; times are in seconds."""
@@ -72,7 +69,7 @@ def control_of(result: Result) -> Control:
         raise InputError("a control needs one log that says how large its machine was (MaxProcs)")
     known = result.log_in_memory
     log = Log(known) if known is not None else read_log(files[0])
-    fits = {name: calibrate(log, name, progress=False) for name in CANDIDATES}
+    fits = {name: calibrate(log, name, progress=False) for name in CONTROL_POLICIES}
     best = min(fits, key=lambda name: float("inf") if (waits := fits[name].waits) is None else waits.factor)
     scenario = replace(experiment.scenario, machine=Machine())
     actors = replace(experiment.actors, scheduler=Choice(best))

@@ -173,7 +173,7 @@ def _hint(result: lazy.result.Result) -> list[tuple[str, str]]:
         return []
     speed = experiment.scenario.machine.speed or 1.0
     is_other_machine = overview.hosts != workload.nb_hosts or speed != 1.0
-    is_other = is_other_machine or overview.scheduler not in lazy.control.CANDIDATES
+    is_other = is_other_machine or overview.scheduler not in lazy.result.CONTROL_POLICIES
     return (
         [("control", "none; see --control")] if is_other and not lazy.store.is_population(experiment) else []
     )

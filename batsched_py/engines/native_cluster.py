@@ -244,10 +244,16 @@ class Cluster(cluster.Cluster):
         return running
 
     def start_from_head(self) -> Job | None:
-        if self._start_listeners or self._selection is not None:
-            return super().start_from_head()
-        head: Job | None = self._engine.start_from_head()
-        return head
+        if not self._start_listeners and self._selection is None:
+            head: Job | None = self._engine.start_from_head()
+            return head
+        queue, fits, start = self.queue, self._engine.fits, self.start
+        while queue:
+            head = queue.head
+            if not fits(head):
+                return head
+            start(head)
+        return None
 
     def start_fitting(
         self, order: Order | None = None, only_new: bool = False, beside: Reservation | None = None
