@@ -1,8 +1,7 @@
 """``python -m batsched_py`` is the command ``batsched-py``."""
 
-import gc
-
 import _signal as signal  # type: ignore[import-not-found]  # the part of ``signal`` that needs no loading
+import gc
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from batsched_py.analysis.calibration import Verdict
     from batsched_py.api.result import Result
 
+
 class Control(Struct, frozen=True, kw_only=True):
     """A simulation beside its control; times are in seconds."""
 

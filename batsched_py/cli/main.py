@@ -220,11 +220,10 @@ def _named(error: OSError) -> str:
 def main() -> None:
     """Run the command line.
 
-    What is imported is no garbage, so Python looks for garbage rarely, and not at all when the process ends.
+    Python does not look for garbage when the process ends.
     Nothing here multiplies large matrices, and the threads that numpy starts for that take half of the time
     in which it is loaded.
     """
-    gc.set_threshold(20_000)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         batsched_py(prog_name="batsched-py")
