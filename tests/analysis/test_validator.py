@@ -13,9 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batsched_py.analysis.conditions import Absence
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import Facts, validate
+from batsched_py.analysis.validator.rules import on_failed_hosts
 from batsched_py.errors import InputError
+from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import (
     Composed,
@@ -459,3 +462,34 @@ def test_a_job_that_is_held_back_is_noticed(folder: Path, jobs: list[JobSpec], l
         starts[held] += delay
         rules = {rule for rule, _, _ in promises_broken(folder, jobs, starts, "easy")}
         assert rules & {"easy-idle", "easy-reservation"}
+
+
+@pytest.mark.parametrize(
+    ("failed", "away", "told"),
+    [
+        ("1", "1", False),
+        ("1", "1 3", False),
+        ("0,1", "0-1", False),
+        ("1", "0", True),  # that host did not fail
+        ("0,1", "1", True),  # one of them did not
+        ("2", "2", True),  # it failed, and the job was not on it
+        ("1,2", "1-2", True),
+    ],
+)
+def test_a_job_that_failed_was_on_the_hosts_that_it_names_and_they_failed_then(
+    failed: str, away: str, told: bool
+) -> None:
+    """The job runs on hosts 0 and 1 of 4 until 10 s."""
+    schedule = pd.DataFrame(
+        {
+            "workload_name": ["w0"],
+            "job_id": ["1"],
+            "final_state": ["COMPLETED_KILLED"],
+            "starting_time": [0.0],
+            "finish_time": [10.0],
+            "allocated_resources": ["0-1"],
+            "metadata": [f"failed={failed}"],
+        }
+    )
+    found = list(on_failed_hosts(schedule, [Absence(HostSet.parse(away), "away", 10.0, 20.0)]))
+    assert [violation.rule for violation in found] == ["failure"] * told
