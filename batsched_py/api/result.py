@@ -199,9 +199,11 @@ class Overview(Struct, frozen=True, omit_defaults=True):
         """What sizes are, and how many jobs have the other ones."""
         yield "sizes", self.sizes
         if self.sized_otherwise:
-            kind, other = self.sizes.split()[0], self.sizes.split()[-1]
-            kind = f"an {kind}" if kind == "allocated" else f"a {kind}"
-            yield f"  without {kind} size", f"{self.sized_otherwise:,} jobs, {other} instead"
+            kind, _, other = self.sizes.partition(", else ")
+            yield (
+                f"  without {'an' if kind == 'allocated' else 'a'} {kind} size",
+                f"{self.sized_otherwise:,} jobs, {other} instead",
+            )
 
     def _whole_nodes(self) -> list[tuple[str, str]]:
         share = self.with_whole_nodes

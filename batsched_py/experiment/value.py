@@ -108,11 +108,18 @@ class Workloads(Struct, frozen=True, kw_only=True):
     ] = "ignore"
 
     @property
+    def has_logs(self) -> bool:
+        """Whether any file is a log, which no workload of Batsim is."""
+        if self.log_kind is not None:
+            return self.log_kind not in ("batsim", "batsim5")
+        return any(not file.endswith(".json") or file.endswith(".philly.json") for file in self.files)
+
+    @property
     def sizes_rule(self) -> str:
         """What the sizes of the jobs of logs are, in words."""
-        if all(file.endswith(".json") for file in self.files):
+        if not self.has_logs:
             return "as the workload says"
-        return f"{self.processors} processors, else {self.other_processors}"
+        return f"{self.processors}, else {self.other_processors}"
 
     @property
     def other_processors(self) -> ProcessorsRule:
@@ -122,7 +129,7 @@ class Workloads(Struct, frozen=True, kw_only=True):
     @property
     def walltime_rule(self) -> str:
         """How the jobs of logs get their walltimes, in words."""
-        if all(file.endswith(".json") for file in self.files):
+        if not self.has_logs:
             return "as the workload says"
         match self.walltime:
             case "requested":

@@ -206,10 +206,12 @@ def test_a_published_log_is_read_as_it_is(
 
 @pytest.mark.parametrize("write", WRITERS, ids=lambda writer: writer.__name__)
 def test_its_schedule_is_the_one_computed_by_hand(write: Callable[[Path], Path], tmp_path: Path) -> None:
-    jobs = bp.simulate(write(tmp_path / "log"), "easy", hosts=6).jobs.sort_values("submission_time")
+    result = bp.simulate(write(tmp_path / "log"), "easy", hosts=6)
+    jobs = result.jobs.sort_values("submission_time")
     assert jobs["submission_time"].tolist() == SUBMIT
     assert jobs["starting_time"].tolist() == [0, 3600, 120]
     assert jobs["finish_time"].tolist() == [3600, 7200, 1920]
+    assert dict(result.overview.rows())["sizes"] == "allocated, else requested"
 
 
 def test_requests_of_nodes_are_kept(tmp_path: Path) -> None:

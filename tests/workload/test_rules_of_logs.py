@@ -77,7 +77,7 @@ def test_replaced_estimates_are_counted(log: Path, engine: str) -> None:
     rows = dict(overview.rows())
     assert rows["  without a request"] == "1 jobs, run time instead"
     assert rows["  raised to the run time"] == "1 jobs"
-    assert rows["sizes"] == "allocated processors, else requested"
+    assert rows["sizes"] == "allocated, else requested"
     assert not any("size" in name and "without" in name for name in rows)
     twice = dict(bp.simulate(log, "fcfs", walltime="max", walltime_factor=2).overview.rows())
     assert twice["  raised to 2 x the run time"] == "2 jobs"
@@ -93,7 +93,7 @@ def test_jobs_of_the_other_size_are_counted(tmp_path: Path, engine: str) -> None
     allocated, requested = (bp.simulate(path, "fcfs", processors=each) for each in ("allocated", "requested"))
     rows = [dict(each.overview.rows()) for each in (allocated, requested)]
     assert rows[0]["  without an allocated size"] == "1 jobs, requested instead"
-    assert rows[1]["sizes"] == "requested processors, else allocated"
+    assert rows[1]["sizes"] == "requested, else allocated"
     assert rows[1]["  without a requested size"] == "1 jobs, allocated instead"
     bp.read_log(path).save(tmp_path / "log.csv")
     assert bp.simulate(tmp_path / "log.csv", "fcfs").overview.sized_otherwise == 1
