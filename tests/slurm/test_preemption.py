@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +18,17 @@ from batsched_py.simulator.machine_files import NodeKind, platform_of
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup
 from batsched_py.slurm.comparison import read_jobs, simulated_jobs
-from batsched_py.slurm.policy.settings import Configuration, Partition, Preemption, PreemptMode
+from batsched_py.slurm.policy.job import RunningRecord
+from batsched_py.slurm.policy.loops import Backfill
+from batsched_py.slurm.policy.settings import (
+    Configuration,
+    Partition,
+    Preemption,
+    PreemptMode,
+    Qos,
+    Selection,
+)
+from batsched_py.slurm.policy.setup import Setup as PolicySetup
 from batsched_py.slurm.scenario import Sources, write_scenario
 from batsched_py.slurm.scenario import read_scenario as imported
 from batsched_py.testing.runs import rows_in, rows_of
@@ -117,3 +128,37 @@ def test_jobs_go_back_and_start_again_as_in_a_recording(tmp_path: Path) -> None:
     waits, real = table["start"] - table["eligible"], recorded["start"] - recorded["eligible"]
     assert ((waits - real).abs() <= 2).all()
     assert ((table["end"] - recorded["end"]).abs() <= 2).all()
+
+
+class _NotLookedAt(list[RunningRecord]):
+    def __iter__(self) -> Iterator[RunningRecord]:
+        raise AssertionError("running jobs are looked at for a job that preempts nobody")
+
+
+def test_the_running_jobs_that_make_way_by_their_qos() -> None:
+    """Only a job that may preempt others costs a look at those that run."""
+    configuration = Configuration(
+        selection=Selection(type="cons_tres"),
+        preemption=Preemption("qos", "cancel"),
+        qos=(
+            Qos(name="normal"),
+            Qos(name="new", preempt_exempt_time=600),
+            Qos(name="high", preempt=("normal", "new")),
+        ),
+    )
+    setup = PolicySetup(configuration, platform_of([NodeKind(["n1"], 8, {})], {}, "test").as_protocol()[0])
+    state = setup.state()
+    records = [
+        setup.records(Job(f"w0!{qos}", 0.0, 2, 600.0, "run", {"slurm": {"qos": qos}}), 0.0)[0][0]
+        for qos in ("normal", "new", "high")
+    ]
+    state.add(records)
+    Backfill(state, 0, lambda record, share: state.start(record, share, 0) and None).run()
+    assert len(state.running) == 3
+    normal, _, high = records
+
+    def making_way(now: int) -> list[str]:
+        return sorted(each.waiting.job.name for each in state.preemption.candidates(high, state.running, now))
+
+    assert (making_way(599), making_way(600)) == (["normal"], ["new", "normal"])
+    assert state.preemption.candidates(normal, _NotLookedAt(state.running), 900) == []

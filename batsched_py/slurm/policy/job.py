@@ -376,6 +376,8 @@ class WaitingRecord:
     submitted: int = 0
     aged: float = 0.0
     """Since when it grows older."""
+    makes_way_as: str | None = None
+    """Its partition or QOS, as far as it makes way for others; what nobody has asked for is not known."""
     latest_start: float = inf
     """After this second it is given up, because it could not end before its deadline."""
     parts: tuple[int, tuple[float, ...]] = (-1, ())

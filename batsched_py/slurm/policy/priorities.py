@@ -310,6 +310,8 @@ class Multifactor(Priorities):
             self._fair_share.compute()
         incr_only, last = "incr_only" in self._settings.flags, int(self._last)
         for record in waiting:
+            if record.fields.priority:
+                continue
             priority = self._priority(record, last)
             if priority != record.priority and not (incr_only and priority < record.priority):
                 record.give_priority(priority)

@@ -37,13 +37,33 @@ class Preemption:
         self._made_way: dict[str, int] = {}
         """When jobs last had to make way for a job."""
         self._modes = {"cancel", "requeue"} if can_requeue else {"cancel"}
+        by_partition = self._settings.type == "partition_prio"
+        self._tellers: Sequence[Partition | Qos] = (
+            configuration.partitions if by_partition else configuration.qos
+        )
+        """What tells how jobs make way: partitions or QOS."""
+        self._exempt_times: dict[str, dict[str, float]] = {}
 
     def candidates(
         self, record: WaitingRecord, running: Sequence[RunningRecord], now: int
     ) -> list[RunningRecord]:
         """The running jobs that may have to make way for a job, in the order in which they are tried."""
-        near = (each for each in running if each.share.nodes & record.partition.nodes)
-        return sorted((each for each in near if self._yields(each, record, now)), key=self._importance)
+        exempt_times, nodes = self._yielding(record), record.partition.nodes
+        if not exempt_times:
+            return []
+        found = []
+        for each in running:
+            exempt = exempt_times.get(self._called(each.waiting))
+            if exempt is not None and now - each.start >= exempt and each.share.nodes & nodes:
+                found.append(each)
+        return sorted(found, key=self._importance)
+
+    def _called(self, record: WaitingRecord) -> str:
+        """The name of what tells how a job makes way; nothing if there is none."""
+        if record.makes_way_as is None:
+            told = self._told_by(record)
+            record.makes_way_as = "" if told is None else told.name
+        return record.makes_way_as
 
     def victims(
         self, record: WaitingRecord, nodes: int, usage: Usage, candidates: list[RunningRecord], now: int
@@ -95,17 +115,21 @@ class Preemption:
         by_partition = self._settings.type == "partition_prio"
         return record.partition.settings if by_partition else self._accounts.qos_of(record)
 
-    def _yields(self, running: RunningRecord, record: WaitingRecord, now: int) -> bool:
-        """Whether a running job makes way for a waiting one."""
-        exempt, lower = self._settings.exempt_time, False
-        of_other, of_record = self._told_by(running.waiting), self._told_by(record)
-        if isinstance(of_other, Partition) and isinstance(of_record, Partition):
-            lower = of_other.priority_tier < of_record.priority_tier
-        elif isinstance(of_other, Qos) and isinstance(of_record, Qos):
-            if of_other.preempt_exempt_time is not None:
-                exempt = of_other.preempt_exempt_time
-            lower = of_other.name in of_record.preempt
-        return lower and self._mode(running.waiting) in self._modes and now - running.start >= exempt
+    def _yielding(self, record: WaitingRecord) -> dict[str, float]:
+        """The partitions or QOS whose jobs make way for a job, and for how long they are exempt."""
+        name = self._called(record)
+        if name not in self._exempt_times:
+            told = self._told_by(record)
+            self._exempt_times[name] = {
+                other.name: self._exempt_time(other)
+                for other in ([] if told is None else self._tellers)
+                if _is_lower(other, told) and (other.preempt_mode or self._settings.mode) in self._modes
+            }
+        return self._exempt_times[name]
+
+    def _exempt_time(self, of_other: Partition | Qos) -> float:
+        own = of_other.preempt_exempt_time if isinstance(of_other, Qos) else None
+        return self._settings.exempt_time if own is None else own
 
     def _mode(self, record: WaitingRecord) -> str:
         """How a job makes way."""
@@ -132,6 +156,13 @@ class Preemption:
         qos = self._accounts.qos_of(record) if self._settings.type == "qos" else None
         importance = record.partition.settings.priority_tier if qos is None else qos.priority
         return importance, running.share.nodes.bit_count(), record.number
+
+
+def _is_lower(of_other: Partition | Qos, of_record: Partition | Qos | None) -> bool:
+    """Whether jobs of a partition or QOS make way for those of another."""
+    if isinstance(of_other, Partition) and isinstance(of_record, Partition):
+        return of_other.priority_tier < of_record.priority_tier
+    return isinstance(of_record, Qos) and of_other.name in of_record.preempt
 
 
 MOST_MOVES = 10
