@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from batsched_py.analysis.conditions import Absence
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import Facts, validate
+from batsched_py.analysis.validator.job_rules import lengths
 from batsched_py.analysis.validator.rules import on_failed_hosts
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
-from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import (
     Composed,
     Delay,
@@ -493,3 +494,27 @@ def test_a_job_that_failed_was_on_the_hosts_that_it_names_and_they_failed_then(
     )
     found = list(on_failed_hosts(schedule, [Absence(HostSet.parse(away), "away", 10.0, 20.0)]))
     assert [violation.rule for violation in found] == ["failure"] * told
+
+
+@pytest.mark.parametrize(("note", "told"), [("failed=0", False), ("", True)])
+def test_a_malleable_job_that_is_started_again_takes_its_time(note: str, told: bool) -> None:
+    """It takes 10 s on 4 hosts, fails, and takes 20 s on 2; without a failure the second is another job."""
+    size = {"malleable": {"min": 1, "max": 4}}
+    job = Job("w0!1", 0.0, 4, 100.0, "p", extra=size)
+    again = pd.DataFrame(
+        {
+            "workload_name": "w0",
+            "job_id": ["1", "1#1"],
+            "id": ["w0!1", "w0!1#1"],
+            "profile": "p",
+            "final_state": [JobState.KILLED, JobState.SUCCESS],
+            "starting_time": [0.0, 5.0],
+            "execution_time": [5.0, 20.0],
+            "finish_time": [5.0, 25.0],
+            "requested_time": 100.0,
+            "hosts": [HostSet.parse("0-3"), HostSet.parse("1-2")],
+            "metadata": [note, "restart=1"],
+        }
+    )
+    found = list(lengths(again, [Workload("w0", [job], {"p": Delay(10.0)})], None))
+    assert [(violation.rule, violation.jobs) for violation in found] == [("profile", ("w0!1#1",))] * told
