@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
@@ -13,6 +15,11 @@ from batsched_py.api import lazy
 from batsched_py.api.terminal import waiting
 from batsched_py.cli.options import NAME, PATH, option, output_option, pairs_option
 from batsched_py.errors import InputError
+
+_log = logging.getLogger(__name__)
+
+#: A generated log whose load differs by more than this from that of the log it is like is not like it.
+SAME_LOAD: Final = 0.05
 
 
 @click.command("generate")
@@ -67,8 +74,19 @@ def generate_command(
 def _load(log: lazy.swf_log.SwfLog) -> str:
     """The load of a generated log, and what its header says of the log that its model learned from."""
     offered = lazy.over_time.load(log).load
-    beside = f"; {log.header['Note']}" if "Note" in log.header else ""
-    return "" if offered is None else f", load {offered:.1%}{beside}"
+    if offered is None:
+        return ""
+    note = log.header.get("Note", "")
+    learned = re.search(r"a load of ([0-9.]+)%", note)
+    if learned is not None and abs(offered - float(learned[1]) / 100) > SAME_LOAD:
+        _log.warning(
+            "the generated log has a load of %s and the log it is like one of %s%%: waits on both are not "
+            "those of one machine; `batsched-py change ... load factor=%s` gives it that load",
+            f"{offered:.1%}",
+            learned[1],
+            f"{float(learned[1]) / 100 / offered:.3g}",
+        )
+    return f", load {offered:.1%}{f'; {note}' if note else ''}"
 
 
 @click.command("fit")

@@ -312,6 +312,18 @@ def test_generate_prints_the_load_beside_that_of_the_log(sample: Path, tmp_path:
     assert text.endswith(f", load {made:.1%}; the log it is like has a load of {load:.1%}\n")
 
 
+@pytest.mark.parametrize(("model", "warns"), [("naive", True), ("slots", False)])
+def test_generate_warns_of_another_load(
+    sample: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, model: str, warns: bool
+) -> None:
+    output("generate", model, "--like", sample, "-n", "3000", "--output", tmp_path / "a.swf")
+    made, load = (describe(read_log(file)).load.load for file in (tmp_path / "a.swf", sample))
+    assert made is not None and load is not None
+    assert (abs(made - load) > 0.05) == warns
+    said = f"the generated log has a load of {made:.1%} and the log it is like one of {load:.1%}"
+    assert (said in caplog.text) == warns
+
+
 def test_compare_ranks_policies_on_log_and_model(sample: Path, tmp_path: Path) -> None:
     output("change", sample, tmp_path / "short.swf", "first", "jobs=150")
     text = output("compare", tmp_path / "short.swf", "naive", "--seeds", "1", "--rankings")
