@@ -214,6 +214,13 @@ def compare_command(
     name="changes",
     multiple=True,
 )
+@option(
+    "--longer RULE",
+    "What users do about jobs that ask for more time than the change allows: leave them (they wait for "
+    "ever), shorten them (what runs for longer is killed), or split them into several, one after another.",
+    type=click.Choice(["leave", "shorten", "split"]),
+    default="leave",
+)
 @option("--other DIR", "Another scenario, such as a copy that was edited, with more nodes.", type=FOLDER)
 @option(
     "--users NAME",

@@ -37,6 +37,7 @@ from batsched_py.simulator.machine_files import read_toml_machine
 from batsched_py.slurm.changes import changed, with_more_nodes, with_partitions
 from batsched_py.slurm.comparison import Compared, compare, simulated_jobs, with_workload
 from batsched_py.slurm.jobs import WORKLOAD
+from batsched_py.slurm.longer import Rule, fitted
 from batsched_py.slurm.policy.job import fields_of
 from batsched_py.slurm.policy.settings import (
     Configuration,
@@ -156,6 +157,12 @@ class Prepared(Struct):
                 for job in workload.jobs
             ]
             self.submit(workload)
+
+    def fit(self, rule: Rule) -> None:
+        """Let users do something about jobs that ask for more time than their partitions allow."""
+        if rule != "leave":
+            workload = read_batsim_json(self.workload, WORKLOAD)
+            self.submit(fitted(workload, read_configuration(self.configuration), rule))
 
     def submit(self, workload: Workload) -> None:
         """Simulate other jobs than those of the folder."""

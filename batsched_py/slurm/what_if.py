@@ -20,6 +20,7 @@ from batsched_py.analysis.runs import Estimate
 from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
 from batsched_py.slurm.comparison import GROUPINGS, Compared, by_group, labels, usage, usage_figure, waits_of
+from batsched_py.slurm.longer import Rule
 from batsched_py.slurm.policy.settings import read_configuration
 from batsched_py.slurm.prepared import Phase, Prepared
 from batsched_py.slurm.worth import Worth, read_worth
@@ -171,12 +172,14 @@ def what_if(
     user_options: Mapping[str, str],
     repetitions: int,
     export: str | None = None,
+    longer: Rule = "leave",
 ) -> Outcome:
     """Simulate a scenario with and without changes, or beside an ``other`` one, once for each seed.
 
     A seed is for what users draw at random, and for the phases of Slurm's clocks, which both simulations have
     in common: what a change of phases would bring about as well is no effect. How users had reacted is taken
     from the recorded finishes of their jobs; where these are not known, from a simulation before the change.
+    What becomes of jobs that ask for more time than the change allows is told by ``longer``.
     The files of the first two simulations begin with ``export``, if they are asked for.
     """
     is_random = "seed" in USERS.options(users) and "seed" not in user_options
@@ -189,6 +192,7 @@ def what_if(
     ):
         before = Prepared.of(folder, (), Path(room) / "before")
         after = Prepared.of(other or folder, changes, Path(room) / "after")
+        after.fit(longer)
         configuration = read_configuration(before.configuration)
         if users != "rigid":
             finishes = before.finishes()
@@ -203,7 +207,8 @@ def what_if(
                 one.save(f"{export}_before")
                 two.save(f"{export}_after")
             pairs.append((before.table(one), after.table(two)))
-    return outcome(pairs, list(changes) or [str(other)], users, seeds, hosts, read_worth(folder))
+    told = [*(changes or [str(other)]), *([] if longer == "leave" else [f"--longer {longer}"])]
+    return outcome(pairs, told, users, seeds, hosts, read_worth(folder))
 
 
 EFFECT_HEADS: Final = ("", "jobs", "mean wait, recorded", "before", "after", "difference", "who")

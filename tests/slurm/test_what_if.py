@@ -205,6 +205,30 @@ def test_changes_that_fit_no_scenario_are_refused_in_one_line(twin: Path, change
     assert code == 1 and words in err and len(err.splitlines()) == 1
 
 
+def test_what_users_do_about_jobs_that_ask_for_too_much_time(twin: Path) -> None:
+    """Jobs of batch ask for 10 minutes and run for up to 9.5; half as much is allowed."""
+    arguments = ["slurm", "what-if", twin, "--set", "PartitionName=batch MaxTime=5", "--users", "rigid"]
+    found = {}
+    for rule in ("leave", "shorten", "split"):
+        code, out, err = call_here(
+            [*arguments, "--seeds", "1", "--json", "--longer", rule, "-e", twin / rule]
+        )
+        assert (code, err) == (0, "")
+        effect = json.loads(out)["all"]
+        jobs = pd.read_csv(twin / f"{rule}_after_jobs.csv", dtype={"job_id": str}).set_index("job_id")
+        found[rule] = effect["jobs"], effect["no_more"], effect["new"]
+        if rule == "shorten":
+            killed = set(jobs.index[jobs["success"] == 0])
+            assert killed == {"6", "7", "9", "10", "16", "18"}, "of batch, and longer than Slurm takes to see"
+        if rule == "split":
+            parts = jobs.loc[["6", "6part2"]]  # the sixth runs for 385 s
+            assert parts["execution_time"].sum() == pytest.approx(385.9, abs=1)
+            assert parts["starting_time"].iloc[1] >= parts["finish_time"].iloc[0]
+    assert found["leave"] == (6, 12, 0) and found["shorten"] == (18, 0, 0)
+    jobs, no_more, new = found["split"]
+    assert (jobs, no_more) == (18, 0) and new > 0
+
+
 def test_nodes_that_are_not_there_are_refused(twin: Path) -> None:
     code, _, err = call_here(["slurm", "what-if", twin, "--set", "PartitionName=batch Nodes=n[1-9]"])
     assert code == 1 and "partition 'batch' has node 'n3', which " in err and len(err.splitlines()) == 1
