@@ -126,24 +126,7 @@ def steadiness(jobs: TextIO, nb_hosts: int) -> Steadiness | None:
         return None
     span = last - first
     looks = [first + place * (span / LOOKS) for place in range(LOOKS)] + [last]
-    backlogs, queues, levels, areas = ([0.0] * (LOOKS + 2) for _ in range(4))
-    total = 0.0
-    for submitted, begun, ended, held in ran:
-        work = max(ended - begun, 0.0) * held / size
-        total += work
-        joined, left, over = (bisect_left(looks, time) for time in (submitted, begun, ended))
-        backlogs[joined] += work
-        backlogs[left] -= work
-        queues[joined] += 1
-        queues[left] -= 1
-        levels[left] += held / size
-        levels[over] -= held / size
-        areas[left] -= held / size * begun
-        areas[over] += held / size * ended
-    backlog = list(accumulate(backlogs[:-1]))
-    waiting = [length > 0 for length in accumulate(queues[:-1])]
-    sums = zip(looks, accumulate(levels[:-1]), accumulate(areas[:-1]), strict=True)
-    used = [look * level + area for look, level, area in sums]
+    total, backlog, waiting, used = _seen(ran, looks, size)
     busy = [used[n + 1] - used[n] for n in range(LOOKS) if waiting[n] and waiting[n + 1]]
     enough = _mean(backlog) / 2
     rows = (sum(1 for _ in row) for above, row in groupby(backlog, lambda each: each > enough) if above)
@@ -158,6 +141,33 @@ def steadiness(jobs: TextIO, nb_hosts: int) -> Steadiness | None:
         span=span,
         jobs=len(ran),
     )
+
+
+def _seen(
+    ran: list[Ran], looks: list[float], size: int
+) -> tuple[float, list[float], list[bool], list[float]]:
+    """All of the work, and at each look how much waits, whether any does, and how much time hosts have run.
+
+    Work and time are those of the whole machine.
+    """
+    backlogs, queues, levels, areas = ([0.0] * (LOOKS + 2) for _ in range(4))
+    total = 0.0
+    for submitted, begun, ended, held in ran:
+        work = max(ended - begun, 0.0) * held / size
+        total += work
+        joined, left, over = (bisect_left(looks, time) for time in (submitted, begun, ended))
+        backlogs[joined] += work
+        backlogs[left] -= work
+        queues[joined] += 1
+        queues[left] -= 1
+        levels[left] += held / size
+        levels[over] -= held / size
+        areas[left] -= held / size * begun
+        areas[over] += held / size * ended
+    waiting = [length > 0 for length in accumulate(queues[:-1])]
+    sums = zip(looks, accumulate(levels[:-1]), accumulate(areas[:-1]), strict=True)
+    used = [look * level + area for look, level, area in sums]
+    return total, list(accumulate(backlogs[:-1])), waiting, used
 
 
 def _mean(values: list[float]) -> float:

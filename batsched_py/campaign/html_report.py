@@ -57,11 +57,7 @@ def write_html(
         runs=windows,
         listed=finished,
         read=partial(_subject, campaign, logs, trust),
-        recorded={
-            run.axes["log"]: partial(recorded_subject, logs[_files(run)])
-            for run in drawn
-            if run.axes.get("load", "1") == "1" and _files(run) in logs
-        },
+        recorded=_recorded(drawn, logs),
         failed=[result for result in results if result.state is State.FAILED],
         note=" ".join(notes),
         baseline=wanted.baseline,
@@ -73,6 +69,15 @@ def write_html(
     )
     size = sum(run.jobs_file.stat().st_size for run in drawn)
     write_report(path, report, on_row, usable_cores() if size > WORTH_PROCESSES else 1)
+
+
+def _recorded(drawn: Sequence[RunResult], logs: Logs) -> dict[str, Callable[[], Subject]]:
+    """What was recorded in the logs that are replayed as they are, by their names."""
+    return {
+        run.axes["log"]: partial(recorded_subject, logs[_files(run)])
+        for run in drawn
+        if run.axes.get("load", "1") == "1" and _files(run) in logs
+    }
 
 
 def _figures(campaign: Campaign, drawn: Sequence[RunResult]) -> dict[str, str]:

@@ -256,22 +256,13 @@ class _Reader:
         platforms = _placed("platform", content.platforms, self._entries.platform)
         schedulers = self._schedulers(content)
         users = _placed("users", content.users or {}, self._entries.users)
-        for axes, scheduler in schedulers:
-            if users and scheduler.is_of_pybatsim:
-                self._fail(
-                    ("schedulers", axes["scheduler"]), "a scheduler of PyBatsim decides without [users]"
-                )
         seeds = self._seeds(content)
         submitting: list[tuple[Axes, PlannedPlugin | None]] = [*users] or [({}, None)]
         crossed = logs, platforms, schedulers, submitting
+        self._check_actors(content, schedulers, users, seeds)
         size = prod(len(entries) for entries in crossed) * max(1, len(seeds))
         if size > MOST_RUNS:
             self._fail((), f"asks for {size} runs; {MOST_RUNS} are the most")
-        if seeds and self._entries.all_here and not any(each.random for _, each in [*schedulers, *users]):
-            key = "seeds" if content.seeds is not None else "repetitions"
-            self._fail(
-                (key,), "no option `seed` is left open in this plan, so all repetitions would be the same"
-            )
         recorded = {name: self._entries.log(name, entry) for name, entry in content.logs.items()}
         for (place, log, windows), (where, platform), (how, scheduler), (who, behaviour) in product(*crossed):
             if behaviour is not None and behaviour.is_population and place.get("load", "1") != "1":
@@ -289,6 +280,25 @@ class _Reader:
                     experiment=compose(log, platform, scheduler, behaviour, seed),
                     windows=windows,
                 )
+
+    def _check_actors(
+        self,
+        content: _File,
+        schedulers: Sequence[tuple[Axes, PlannedPlugin]],
+        users: Sequence[tuple[Axes, PlannedPlugin]],
+        seeds: Sequence[int],
+    ) -> None:
+        """Schedulers that know no users have none, and seeds are for somebody."""
+        for axes, scheduler in schedulers:
+            if users and scheduler.is_of_pybatsim:
+                self._fail(
+                    ("schedulers", axes["scheduler"]), "a scheduler of PyBatsim decides without [users]"
+                )
+        if seeds and self._entries.all_here and not any(each.random for _, each in [*schedulers, *users]):
+            key = "seeds" if content.seeds is not None else "repetitions"
+            self._fail(
+                (key,), "no option `seed` is left open in this plan, so all repetitions would be the same"
+            )
 
     def _logs(self, content: _File) -> list[tuple[Axes, Workloads, Windows]]:
         """The logs with their loads, and the windows over which their runs are measured."""
@@ -383,17 +393,9 @@ class _Reader:
                 for axis, said in asdict(rule).items()
             }
             parts = wanted.pop("part")
-            excluded = {
-                run.name
-                for run in runs
-                if all(not values or run.axes.get(axis) in values for axis, values in wanted.items())
-                and (not parts or run.windows.keys() & {*parts})
-            }
+            excluded = {run.name for run in runs if _is_among(run, wanted, parts)}
             if self._entries.all_here:
-                said = [(axis, value) for axis, values in wanted.items() for value in values]
-                for axis, value in [*said, *(("part", part) for part in parts)]:
-                    if not any(run.axes.get(axis) == value or value in run.windows for run in runs):
-                        self._fail(("exclude", number, axis), f"no run has the {axis} {value!r}")
+                self._check_exclusion(number, {**wanted, "part": parts}, runs)
                 if not excluded:
                     self._fail(("exclude", number), "excludes nothing")
             kept = [_without(run, parts) if run.name in excluded else run for run in kept]
@@ -401,6 +403,18 @@ class _Reader:
         if not kept and self._entries.all_here:
             self._fail(("exclude",), "excludes every run")
         return kept
+
+    def _check_exclusion(self, number: int, wanted: Mapping[str, Sequence[str]], runs: list[Run]) -> None:
+        """What is to be excluded is there."""
+        for axis, value in [(axis, value) for axis, values in wanted.items() for value in values]:
+            if not any(run.axes.get(axis) == value or value in run.windows for run in runs):
+                self._fail(("exclude", number, axis), f"no run has the {axis} {value!r}")
+
+
+def _is_among(run: Run, wanted: Mapping[str, Sequence[str]], parts: Sequence[str]) -> bool:
+    """Whether a run has some of these choices on each axis, and is measured over some of these windows."""
+    chosen = all(not values or run.axes.get(axis) in values for axis, values in wanted.items())
+    return chosen and not (parts and run.windows.keys().isdisjoint(parts))
 
 
 def _without(run: Run, parts: Sequence[str]) -> Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +25,45 @@ from batsched_py.errors import InputError
 _CANCELLED = "job that was cancelled while it waited"
 
 
-@click.command("convert")
+#: What is converted, for the help of the command.
+_CONVERSION = """Convert the log IN to OUT. What was left out, guessed or lost is counted by kind.
+
+Jobs that were cancelled while they waited are kept and counted; a simulation leaves them out, or lets
+them leave the queue when they were cancelled (`batsched-py run --cancelled withdraw`).
+
+\b
+Kinds of logs, and how their names end:
+  swf      .swf, .swf.gz   the Standard Workload Format
+  batsim   .json           a workload of Batsim 4, or when it is read of 5
+  batsim5  .batsim5.json   a workload of Batsim 5
+  sacct    .sacct, .psv    Slurm: sacct --parsable2 --allusers --duplicates --format=...
+  pbs      .pbs, .acct     accounting logs of PBS and Torque
+  csv      .csv            a table with named columns, like submit, run_time, user
+  parquet  .parquet        the same
+  gwf      .gwf            the Grid Workloads Archive
+  frontier .swf            Frontier's log, which has 21 fields
+  philly   .philly.json    Microsoft's trace of Philly
+
+\b
+Options of kinds (-i): zone=ZONE (sacct, pbs, csv, parquet) for times that do not tell theirs;
+columns=submit:SubmitTime,requested_time:Limit/min (csv, parquet) for columns of other names, with
+their units; preset=NAME (csv, parquet) for a published kind of table, if its columns do not tell.
+
+\b
+Examples:
+  batsched-py convert jobs.parquet --show-mapping -i columns=submit:created,requested_time:limit/min
+  batsched-py convert jobs.sacct jobs.swf.gz -i zone=Europe/Paris --anonymise 7
+  batsched-py convert 20230501 jobs.swf --from pbs
+  batsched-py convert jobs.csv jobs.json -i columns=submit:SubmittedAt,run_time:Seconds
+  batsched-py convert workload.json workload.batsim5.json
+
+\b
+From a workload of Batsim to another, profiles and all other fields are kept; what the other version
+of Batsim has no words for is refused by name.
+"""
+
+
+@click.command("convert", help=_CONVERSION)
 @click.argument("source", metavar="IN", type=PATH)
 @click.argument("target", metavar="OUT", type=PATH, required=False)
 @option("--from KIND", "What IN is, if its name does not tell.", name="source_kind")
@@ -57,41 +95,7 @@ def convert_command(
     cancelled: str,
     seed: int | None,
 ) -> None:
-    """Convert the log IN to OUT. What was left out, guessed or lost is counted by kind.
-
-    Jobs that were cancelled while they waited are kept and counted; a simulation leaves them out, or lets
-    them leave the queue when they were cancelled (`batsched-py run --cancelled withdraw`).
-
-    \b
-    Kinds of logs, and how their names end:
-      swf      .swf, .swf.gz   the Standard Workload Format
-      batsim   .json           a workload of Batsim 4, or when it is read of 5
-      batsim5  .batsim5.json   a workload of Batsim 5
-      sacct    .sacct, .psv    Slurm: sacct --parsable2 --allusers --duplicates --format=...
-      pbs      .pbs, .acct     accounting logs of PBS and Torque
-      csv      .csv            a table with named columns, like submit, run_time, user
-      parquet  .parquet        the same
-      gwf      .gwf            the Grid Workloads Archive
-      frontier .swf            Frontier's log, which has 21 fields
-      philly   .philly.json    Microsoft's trace of Philly
-
-    \b
-    Options of kinds (-i): zone=ZONE (sacct, pbs, csv, parquet) for times that do not tell theirs;
-    columns=submit:SubmitTime,requested_time:Limit/min (csv, parquet) for columns of other names, with
-    their units; preset=NAME (csv, parquet) for a published kind of table, if its columns do not tell.
-
-    \b
-    Examples:
-      batsched-py convert jobs.parquet --show-mapping -i columns=submit:created,requested_time:limit/min
-      batsched-py convert jobs.sacct jobs.swf.gz -i zone=Europe/Paris --anonymise 7
-      batsched-py convert 20230501 jobs.swf --from pbs
-      batsched-py convert jobs.csv jobs.json -i columns=submit:SubmittedAt,run_time:Seconds
-      batsched-py convert workload.json workload.batsim5.json
-
-    \b
-    From a workload of Batsim to another, profiles and all other fields are kept; what the other version
-    of Batsim has no words for is refused by name.
-    """
+    """Convert a log, and count what was left out, guessed or lost."""
     given = lazy.sources.source_of(source, source_kind, input_options)
     if show_mapping:
         return _show_mapping(source, given)
@@ -100,22 +104,38 @@ def convert_command(
     wanted = lazy.sources.source_of(target, target_kind)
     batsim = lazy.sources_batsim.Batsim
     if seed is None and isinstance(given, batsim) and isinstance(wanted, batsim):
-        with waiting(f"converting {source.name}") as moved:
-            moved(0, 1)
-            jobs = lazy.batsim_json.translate_batsim_json(source, target, wanted.dialect)
-        return say(f"{target}: {jobs:,} jobs")
+        return _translate(source, target, wanted.dialect)
     with waiting(f"converting {source.name}") as moved:
         moved(0, 2)
         log = lazy.sources.read_log(source, source_kind, input_options)
-        kept = {_CANCELLED: int(log.never_started.sum())}
         if cancelled == "leave-out" or not wanted.keeps_cancelled:
-            if log.never_started.all():
-                raise InputError(f"{source}: every job was cancelled while it waited")
-            log, kept = replace(log.select(~log.never_started), left_out=log.left_out | kept), {}
+            log = _without_cancelled(source, log)
         changed = log if seed is None else lazy.altering.Anonymise(seed).apply(log)
         moved(1, 2)
         lost = lazy.sources.write_log(target, changed, target_kind)
     say(f"{target}: {len(changed):,} jobs")
+    _tell_of(log, lost)
+
+
+def _translate(source: Path, target: Path, dialect: lazy.dialect.Dialect) -> None:
+    """Convert a workload of Batsim to another one."""
+    with waiting(f"converting {source.name}") as moved:
+        moved(0, 1)
+        jobs = lazy.batsim_json.translate_batsim_json(source, target, dialect)
+    say(f"{target}: {jobs:,} jobs")
+
+
+def _without_cancelled(source: Path, log: lazy.swf_log.SwfLog) -> lazy.swf_log.SwfLog:
+    """The log without jobs that never started, which are counted."""
+    if log.never_started.all():
+        raise InputError(f"{source}: every job was cancelled while it waited")
+    left_out = log.left_out | {_CANCELLED: int(log.never_started.sum())}
+    return replace(log.select(~log.never_started), left_out=left_out)
+
+
+def _tell_of(log: lazy.swf_log.SwfLog, lost: Mapping[str, int]) -> None:
+    """Say what was read from which column, and count what is not as it was."""
+    kept = {_CANCELLED: int(log.never_started.sum())}
     for ours, theirs in log.mapping.items():
         say(f"  read: {ours} from {theirs}")
     told = {"left out": log.left_out, "kept": kept, "guessed": log.guessed, "lost": lost}

@@ -120,19 +120,7 @@ def serve_command(
         raise InputError(
             "--notes are of one simulation that is not watched; leave out --keep-alive and --live"
         )
-    if workloads.walltime == "estimate":
-        raise InputError("--walltime estimate is for run: a Batsim ends jobs when their walltime is over")
-    submitted = lazy.build.read_workloads(workloads)
-    actors = lazy.build.with_users(actors, submitted)
-    if actors.users is None and submitted:
-        raise InputError("--users submit the jobs of -w FILE; give both, or none of them")
-    if actors.users is not None and not submitted:
-        raise InputError(
-            f"-s {actors.scheduler.name} puts jobs back into the queue, so they are submitted from here: "
-            "give their -w FILE, and start the simulator without it"
-        )
-    for workload in submitted:
-        lazy.sizes.refuse_in_messages(workload.jobs)
+    actors, submitted = _submitting(actors, workloads)
     begin = partial(lazy.build.new_process, actors, submitted)
     begin()
     with lazy.sockets.AnsweringEnd(endpoint, timeout) as end:
@@ -150,6 +138,24 @@ def serve_command(
                 view = LiveView(screen, actors.scheduler.name, 0, *live)
                 view.await_simulation()
                 lazy.server.Server(end, lambda: Watched(begin(), view), keep_alive, dialect).serve()
+
+
+def _submitting(actors: Actors, workloads: Workloads) -> tuple[Actors, list[lazy.model.Workload]]:
+    """Who acts, and the workloads that are submitted from here."""
+    if workloads.walltime == "estimate":
+        raise InputError("--walltime estimate is for run: a Batsim ends jobs when their walltime is over")
+    submitted = lazy.build.read_workloads(workloads)
+    actors = lazy.build.with_users(actors, submitted)
+    if actors.users is None and submitted:
+        raise InputError("--users submit the jobs of -w FILE; give both, or none of them")
+    if actors.users is not None and not submitted:
+        raise InputError(
+            f"-s {actors.scheduler.name} puts jobs back into the queue, so they are submitted from here: "
+            "give their -w FILE, and start the simulator without it"
+        )
+    for workload in submitted:
+        lazy.sizes.refuse_in_messages(workload.jobs)
+    return actors, submitted
 
 
 def _check_submissions(actors: Actors, workloads: Workloads) -> None:

@@ -150,10 +150,14 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         "jobs of workload files beside those of users": bool(setup.workloads and process.users),
         "jobs that the scheduler registers": settings.dynamic_jobs and not process.users,
     }
-    for reason, holds in reasons.items():
-        if holds:
-            return reason
-    workloads = setup.workloads
+    asked_for = (reason for reason, holds in reasons.items() if holds)
+    missing = NOT_HERE if native_library.library is None else None
+    return next(asked_for, None) or _why_not_for_jobs(setup, process) or missing
+
+
+def _why_not_for_jobs(setup: Setup, process: DecisionProcess) -> str | None:
+    """What it does not do of the users of a simulation and of its jobs."""
+    platform, workloads = setup.platform, setup.workloads
     if process.users:
         if not isinstance(process.users, UsersOf) or not _is_shipped(process.users.behaviour):
             return "users of another kind"
@@ -168,7 +172,7 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         return "jobs of several sizes on a machine of nodes"
     if any(first_malleable(workload.jobs) is not None for workload in workloads):
         return "jobs that grow and shrink while they run"
-    return NOT_HERE if native_library.library is None else None
+    return None
 
 
 def _has_plain_profiles(workload: Workload, may_send: bool) -> bool:

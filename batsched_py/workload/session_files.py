@@ -7,7 +7,7 @@ of the log. A replay with a file is the replay with the rule that made it, and a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -140,18 +140,28 @@ def _checked(path: Path, user: _User) -> FiledUser:
         thought = session.think_times if ours else session.thinking_time_after_preceding_session
         if start is None or not inf > start >= (sessions[-1].start if sessions else 0):
             raise InputError(f"{where} has no start, or one before that of the session before it")
-        if len(before) != len(thought) or len(set(before)) != len(before):
-            raise InputError(f"{where} needs one think time for each of the sessions that it depends on")
-        if not all(inf > think_time >= 0 for think_time in thought):
-            raise InputError(f"{where} has a think time that is negative or infinite")
-        if session.id in places or not all(other in places for other in before):
-            raise InputError(f"{where} is there twice, or depends on one that does not come before it")
-        if not session.jobs:
-            raise InputError(f"{where} has no jobs")
+        if fault := _fault_of(session, before, thought, places):
+            raise InputError(f"{where} {fault}")
         links = sorted((places[other], think_time) for other, think_time in zip(before, thought, strict=True))
         places[session.id] = len(sessions)
         sessions.append(FiledSession(start, links, [str(job.id) for job in session.jobs]))
     return FiledUser(sessions, user.edges == "reduced")
+
+
+def _fault_of(
+    session: _Session,
+    before: Sequence[int | str],
+    thought: Sequence[float],
+    places: Mapping[int | str, int],
+) -> str | None:
+    """What is wrong with a session and those that it depends on, of which some have places already."""
+    if len(before) != len(thought) or len(set(before)) != len(before):
+        return "needs one think time for each of the sessions that it depends on"
+    if not all(inf > think_time >= 0 for think_time in thought):
+        return "has a think time that is negative or infinite"
+    if session.id in places or not all(other in places for other in before):
+        return "is there twice, or depends on one that does not come before it"
+    return None if session.jobs else "has no jobs"
 
 
 def write_session_json(

@@ -17,6 +17,7 @@ from batsched_py.analysis.runs.tables import (
     ResultTable,
     cell_text,
     reached_loads,
+    said_of,
     stars_of,
     title_of,
 )
@@ -74,7 +75,9 @@ def pivoted(results: Aggregate, axis: str) -> list[PivotTable]:
     places: dict[tuple[str, ...], dict[str, int]] = {}
     for number, group in enumerate(groups):
         places.setdefault(tuple(group.axes[each] for each in rows), {})[group.axes[axis]] = number
-    measured = [each for _, found in results.rows for each in found.values()]
+    said = said_of(results, range(len(groups)))
+    is_of_one_log = len({group.axes.get("log") for group in groups}) == 1
+    unstable = [f"{', '.join(group.axes.values())}: {group.unstable}" for group in groups if group.unstable]
     tables = []
     for metric in results.metrics:
         estimates = [found[metric].estimate for _, found in results.rows]
@@ -89,18 +92,9 @@ def pivoted(results: Aggregate, axis: str) -> list[PivotTable]:
             rows,
             [f"{axis} {each or 'none'}" for each in choices],
             shown,
-            max(len(group.runs) for group in groups),
-            "" if results.baseline is None else results.baseline.name,
-            results.pooled,
-            window=results.window,
-            unit=results.unit,
-            units=max((each.units for each in measured), default=1),
-            tests=results.nb_tests,
-            lag_1=max((each.lag_1 for each in measured if each.lag_1 is not None), default=None),
-            unstable=[
-                f"{', '.join(group.axes.values())}: {group.unstable}" for group in groups if group.unstable
-            ],
-            reached=reached_loads(groups) if len({group.axes.get("log") for group in groups}) == 1 else {},
+            **said,
+            unstable=unstable,
+            reached=reached_loads(groups) if is_of_one_log else {},
             column_axis=axis,
             baseline_axis="" if results.baseline is None else results.baseline.axis,
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import isnan
 from statistics import fmean
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -160,27 +161,34 @@ def tables_of(results: aggregate.Aggregate) -> list[ResultTable]:
         for number in numbers:
             choices = [groups[number].runs[0].axes.get(axis, "") for axis in axes]
             rows.append((choices, [cells[number] for _, cells in columns]))
-        measured = [each for number in numbers for each in results.rows[number][1].values()]
         table = ResultTable(
             log,
             axes,
             [heading for heading, _ in columns],
             rows,
-            max(len(groups[number].runs) for number in numbers),
-            "" if results.baseline is None else results.baseline.name,
-            results.pooled,
-            any(compared),
-            not all(compared),
-            results.window,
-            results.unit,
-            max((each.units for each in measured), default=1),
-            results.nb_tests,
-            max((each.lag_1 for each in measured if each.lag_1 is not None), default=None),
-            [_why(groups[number]) for number in numbers if groups[number].unstable],
-            reached_loads([groups[number] for number in numbers]),
+            **said_of(results, numbers),
+            has_differences=any(compared),
+            lacks_pairs=not all(compared),
+            unstable=[_why(groups[number]) for number in numbers if groups[number].unstable],
+            reached=reached_loads([groups[number] for number in numbers]),
         )
         tables.append(table)
     return tables
+
+
+def said_of(results: aggregate.Aggregate, numbers: Sequence[int]) -> dict[str, Any]:
+    """What a table says of some rows of the results, whatever is in its columns."""
+    measured = [each for number in numbers for each in results.rows[number][1].values()]
+    return {
+        "repetitions": max(len(results.rows[number][0].runs) for number in numbers),
+        "baseline": "" if results.baseline is None else results.baseline.name,
+        "pooled": results.pooled,
+        "window": results.window,
+        "unit": results.unit,
+        "units": max((each.units for each in measured), default=1),
+        "tests": results.nb_tests,
+        "lag_1": max((each.lag_1 for each in measured if each.lag_1 is not None), default=None),
+    }
 
 
 def reached_loads(groups: Sequence[aggregate.Group[aggregate.MeasuredRun]]) -> dict[str, str]:
@@ -381,22 +389,11 @@ def latex(tables: Sequence[ResultTable]) -> str:
         for table in tables
         for number, (choices, _) in enumerate(table.rows)
     ]
-    begins = {sum(len(each.rows) for each in tables[:place]): table.log for place, table in enumerate(tables)}
-    blocks = begins if first.fits_one_page else dict.fromkeys(begins, "")
+    blocks = {sum(len(each.rows) for each in tables[:place]): table.log for place, table in enumerate(tables)}
+    if not first.fits_one_page:
+        blocks = dict.fromkeys(blocks, "")
     left = sum(max(map(width_of, column)) + _BETWEEN for column in zip(headings, *names, strict=True))
-    metrics = list(_metrics(tables))
-    room = TEXT_WIDTH - left
-    if first.fits_one_page:
-        room = TEXT_WIDTH / _SIZES[-1][0] - left
-        is_wide = sum(metric.width for metric in metrics) > room
-        metrics = [part for metric in metrics for part in replace(metric, stacked=is_wide).cut(room)]
-    parts = [
-        (chosen, span)
-        for chosen in _fitting(metrics, room)
-        for span in pairwise(
-            [*range(0, len(names), MOST_ROWS // (2 if metrics[0].stacked else 1)), len(names)]
-        )
-    ]
+    parts = _parts_of(tables, len(names), left)
     note = max(tables, key=lambda table: table.repetitions).note
     caption = f"{first.log}. {note}" if first.log and len(tables) == 1 and not first.fits_one_page else note
     texts = []
@@ -405,6 +402,21 @@ def latex(tables: Sequence[ResultTable]) -> str:
         title = shown if len(parts) == 1 else f"{shown.removesuffix('.')} ({number} of {len(parts)})."
         texts.append(_table(title, headings, names, blocks, chosen, range(*span), left))
     return "\n".join(texts)
+
+
+def _parts_of(
+    tables: Sequence[ResultTable], nb_rows: int, left: float
+) -> list[tuple[Sequence[_Metric], tuple[int, int]]]:
+    """Which metrics and which rows each table of a page has, beside first columns of some width."""
+    metrics = list(_metrics(tables))
+    room = TEXT_WIDTH - left
+    if tables[0].fits_one_page:
+        room = TEXT_WIDTH / _SIZES[-1][0] - left
+        is_wide = sum(metric.width for metric in metrics) > room
+        metrics = [part for metric in metrics for part in replace(metric, stacked=is_wide).cut(room)]
+    most = MOST_ROWS // (2 if metrics[0].stacked else 1)
+    spans = list(pairwise([*range(0, nb_rows, most), nb_rows]))
+    return [(chosen, span) for chosen in _fitting(metrics, room) for span in spans]
 
 
 def _metrics(tables: Sequence[ResultTable]) -> Iterator[_Metric]:

@@ -170,6 +170,10 @@ def _compared(study: Study) -> list[Comparison]:
     return compare(measured, list(study.metrics), study.baseline, study.own, study.unit)
 
 
+#: What is to be done where there are too few units.
+_REMEDY = "measure at least five parts of each log (`parts`), or name other `units`"
+
+
 def statistics(study: Study) -> Iterator[Check]:
     """Whether there are enough units, independent of each other, to tell a difference from chance."""
     if not study.is_campaign:
@@ -177,40 +181,47 @@ def statistics(study: Study) -> Iterator[Check]:
     measured: list[MeasuredRun] = [each for run in study.runs for each in run.measured]
     planned = [run.axes | {"part": part} for run in study.runs for part in [*run.windows] or [""]]
     axes = [dict(each.axes) for each in measured] or planned
-    unit = study.unit or next(
-        (axis for axis in ("part", "seed") if len({each.get(axis, "") for each in axes} - {""}) > 1), ""
-    )
-    remedy = "measure at least five parts of each log (`parts`), or name other `units`"
+    unit = study.unit or next((axis for axis in ("part", "seed") if len(_choices(axes, axis)) > 1), "")
     if not unit:
-        yield Check(
-            "statistics", "fail", "there is one run of each kind: nothing can be told from chance", remedy
-        )
+        text = "there is one run of each kind: nothing can be told from chance"
+        yield Check("statistics", "fail", text, _REMEDY)
         return
-    count = (
-        min(
-            len({each.get(unit, "") for each in axes if each.get("log") == log} - {""})
-            for log in {each.get("log") for each in axes}
-        )
-        if unit != "log"
-        else len({each.get("log") for each in axes})
-    )
-    if unit == "seed" and all(run.is_population for run in study.runs) and count >= FEWEST:
-        text = f"{count} seeds, each another population of the users of a log"
-        yield Check("statistics", "ok" if count >= ENOUGH else "warn", text, "more seeds")
-    elif unit == "seed":
-        text = f"{count} seeds on one workload are about chance in the policy, not about workloads"
-        yield Check("statistics", "fail", text, remedy)
-    elif count < FEWEST:
-        yield Check("statistics", "fail", f"{count} {unit}s are too few for any test", remedy)
-    else:
-        verdict, text = ("ok", f"{count} {unit}s") if count >= ENOUGH else ("warn", f"only {count} {unit}s")
-        seeds = len({each.get("seed") for each in axes})
-        within = f", {seeds} seeds averaged within each" if seeds > 1 else ""
-        yield Check("statistics", "warn" if verdict == "warn" else "ok", f"{text}{within}", remedy)
+    count = _count(axes, unit)
+    yield _of_units(study, axes, unit, count)
     if measured and count >= FEWEST:
         yield from _tests(study)
     if unit == "part" and measured and count >= FEWEST:
         yield from _clustering(study, measured)
+
+
+def _choices(axes: Sequence[Mapping[str, str]], axis: str) -> set[str]:
+    """The choices that there are on an axis."""
+    return {each.get(axis, "") for each in axes} - {""}
+
+
+def _count(axes: Sequence[Mapping[str, str]], unit: str) -> int:
+    """How many units there are, of the log with the fewest."""
+    logs = {each.get("log") for each in axes}
+    if unit == "log":
+        return len(logs)
+    return min(len(_choices([each for each in axes if each.get("log") == log], unit)) for log in logs)
+
+
+def _of_units(study: Study, axes: Sequence[Mapping[str, str]], unit: str, count: int) -> Check:
+    """Whether so many units are enough, and what they are about."""
+    if unit == "seed" and all(run.is_population for run in study.runs) and count >= FEWEST:
+        text = f"{count} seeds, each another population of the users of a log"
+        return Check("statistics", "ok" if count >= ENOUGH else "warn", text, "more seeds")
+    if unit == "seed":
+        text = f"{count} seeds on one workload are about chance in the policy, not about workloads"
+        return Check("statistics", "fail", text, _REMEDY)
+    if count < FEWEST:
+        return Check("statistics", "fail", f"{count} {unit}s are too few for any test", _REMEDY)
+    seeds = len({each.get("seed") for each in axes})
+    within = f", {seeds} seeds averaged within each" if seeds > 1 else ""
+    if count >= ENOUGH:
+        return Check("statistics", "ok", f"{count} {unit}s{within}", _REMEDY)
+    return Check("statistics", "warn", f"only {count} {unit}s{within}", _REMEDY)
 
 
 def _tests(study: Study) -> Iterator[Check]:

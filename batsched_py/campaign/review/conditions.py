@@ -299,6 +299,11 @@ def control(study: Study) -> Iterator[Check]:
         yield Check(
             "control", "ok", f"{len(reacting) - len(changed)} runs with users on the log's own machine"
         )
+    yield from _of_loads_and_tails(study, reacting)
+
+
+def _of_loads_and_tails(study: Study, reacting: Sequence[StudiedRun]) -> Iterator[Check]:
+    """Whether the load is made by users, and nothing is measured that the last of them decides."""
     loaded = [run for run in reacting if run.log is not None and run.log.scaled]
     if loaded:
         text = (

@@ -136,12 +136,11 @@ def _qos_of(job: LiveJob, configuration: Configuration) -> list[str]:
     if not configuration.associations:
         return known
     own = [each for each in configuration.associations if each.user == job.user and job.user]
-    account = job.fields.get("account") or next(
-        (each.account for each in sorted(own, key=lambda each: not each.default_account)), ""
-    )
+    default = min(own, key=lambda each: not each.default_account, default=None)
+    account = job.fields.get("account") or ("" if default is None else default.account)
     above = {each.account: each for each in configuration.associations if not each.user}
     listed = [each.qos for each in own if each.account == account and each.qos]
     while account in above and not listed:
-        listed += [above[account].qos] if above[account].qos else []
+        listed = list(filter(None, [above[account].qos]))
         account = "" if account == ROOT else above[account].parent
     return [name for name in known if listed and name in listed[0]]

@@ -170,9 +170,7 @@ def _of_table(
         return is_missing
 
     if says_none("processors", "jobs that wait are taken to need whole nodes", "CPUS", "TRES_ALLOC"):
-        on_node = Counter(node for job in jobs if job.runs for node in job.node_names)
-        alone = [not job.runs or all(on_node[node] == 1 for node in job.node_names) for job in jobs]
-        jobs = [replace(job, exclusive=is_alone) for job, is_alone in zip(jobs, alone, strict=True)]
+        jobs = _alone_on_nodes(jobs)
     elif says_none("tasks", "each is taken to have one processor, on as many nodes as told", "TASKS"):
         jobs = [job if job.runs else replace(job, nodes=(job.nodes[0],) * 2) for job in jobs]
     if not any(job.runs for job in jobs):
@@ -186,14 +184,27 @@ def _of_table(
     if configuration.selection.memory and says_none("memory", "it is not counted", "TRES_ALLOC"):
         jobs = [replace(job, memory_per_node=1) for job in jobs]
     if says_none("time limits", "those of partitions count", "TIME_LIMIT", "TIME_LEFT"):
-        for job in [job for job in jobs if with_limit(job, configuration).time == inf][:1]:
-            partition = shown_name(",".join(job.partitions))
-            findings.mistake(
-                job.where,
-                f"job {shown_name(job.id)}: neither the table nor partition {partition} has a time limit; "
-                "give what squeue -l prints",
-            )
+        _check_limits(jobs, configuration, findings)
     return jobs
+
+
+def _check_limits(jobs: Iterable[LiveJob], configuration: Configuration, findings: Findings) -> None:
+    """Say it of the first job that has no time limit, not even that of its partition."""
+    job = next((job for job in jobs if with_limit(job, configuration).time == inf), None)
+    if job is not None:
+        partition = shown_name(",".join(job.partitions))
+        findings.mistake(
+            job.where,
+            f"job {shown_name(job.id)}: neither the table nor partition {partition} has a time limit; "
+            "give what squeue -l prints",
+        )
+
+
+def _alone_on_nodes(jobs: Sequence[LiveJob]) -> list[LiveJob]:
+    """The jobs, of which those that wait, and those that run beside no other, have whole nodes."""
+    on_node = Counter(node for job in jobs if job.runs for node in job.node_names)
+    alone = [not job.runs or all(on_node[node] == 1 for node in job.node_names) for job in jobs]
+    return [replace(job, exclusive=is_alone) for job, is_alone in zip(jobs, alone, strict=True)]
 
 
 def _whole_names(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:

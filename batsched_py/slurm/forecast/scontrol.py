@@ -94,9 +94,7 @@ def job_of(where: str, fields: Mapping[str, str], started: float | None, eligibl
     per = {unit: fields.get(f"TresPer{unit.title()}", "") for unit in ("node", "job", "task")}
     per_node = fields.get("NtasksPerN:B:S:C", "0").partition(":")[0]
     limit = "0" if fields["JobState"] == ENDING else fields.get("TimeLimit", "UNLIMITED")
-    array, at_once = fields.get("ArrayTaskId", ""), fields.get("ArrayTaskThrottle", "")
-    if array and at_once and "%" not in array:
-        array += f"%{at_once}"
+    array = _array_of(fields)
     return LiveJob(
         id=job_id(fields),
         name=fields.get("ArrayJobId", "") if array else job_id(fields),
@@ -122,6 +120,12 @@ def job_of(where: str, fields: Mapping[str, str], started: float | None, eligibl
         array=array,
         fields=_told(fields, runs),
     )
+
+
+def _array_of(fields: Mapping[str, str]) -> str:
+    """The numbers of the tasks, and how many may run at once."""
+    array, at_once = fields.get("ArrayTaskId", ""), fields.get("ArrayTaskThrottle", "")
+    return f"{array}%{at_once}" if array and at_once and "%" not in array else array
 
 
 def _told(fields: Mapping[str, str], runs: bool) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import pairwise
@@ -151,10 +151,7 @@ def read_table(path: Path, lines: Sequence[str], zone: str, moment: float | None
             if check_state(fields["JobState"], where, findings) is not None:
                 rows[where] = fields
     _put_limits_on_arrays(rows.values())
-    for reason, column in (("Dependency", "DEPENDENCY"), ("BeginTime", "START_TIME")):
-        if count := sum(_is_unclear(fields, reason) for fields in rows.values()):
-            what = f"no column {column} tells more of the reason {reason}: no forecast ({count} x)"
-            findings.left_out(str(path), what)
+    _count_unclear(rows.values(), path, findings)
     now = _printed(lines[0], rows.values(), zone)
     now = moment if now is None else now
     jobs = []
@@ -167,6 +164,14 @@ def read_table(path: Path, lines: Sequence[str], zone: str, moment: float | None
                 job.started = now - ran
             jobs.append(job)
     return Live(jobs, now, frozenset(columns))
+
+
+def _count_unclear(rows: Collection[Mapping[str, str]], path: Path, findings: Findings) -> None:
+    """Say for how many jobs a reason is told that another column would tell more of."""
+    for reason, column in (("Dependency", "DEPENDENCY"), ("BeginTime", "START_TIME")):
+        if count := sum(_is_unclear(fields, reason) for fields in rows):
+            what = f"no column {column} tells more of the reason {reason}: no forecast ({count} x)"
+            findings.left_out(str(path), what)
 
 
 def is_header(line: str) -> bool:

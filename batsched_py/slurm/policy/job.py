@@ -216,7 +216,9 @@ def _memory(request: Request, fields: JobFields, rules: PartitionRules) -> tuple
     return -(-of_cpu // of_each), of_node, of_each, -(-of_node // most)
 
 
-def _resources(request: Request, fields: JobFields, tasks: int, names: Sequence[str]) -> dict[str, Any]:
+def _resources(
+    request: Request, fields: JobFields, tasks: int, names: Sequence[str], exclusive: bool
+) -> dict[str, Any]:
     """The resources of a request beside processors and memory that the machine has."""
     per_node, per_task = dict(request.per_node), dict(request.per_task)
     others = (
@@ -230,8 +232,23 @@ def _resources(request: Request, fields: JobFields, tasks: int, names: Sequence[
         if name in names
     )
     useful = fields.gpus | {name: count * tasks for name, count in per_task.items()} | per_node
-    gpus = ((names.index(name), useful[name]) for name in _told_apart(useful) if name in names)
+    gpus = (
+        (names.index(name), MOST if exclusive else useful[name])
+        for name in _told_apart(useful)
+        if name in names
+    )
     return {"others": tuple(others), "of_job": tuple(of_job), "gpus": tuple(gpus)}
+
+
+def _of_core(fields: JobFields, rules: PartitionRules, cpus_per_task: int) -> dict[str, Any]:
+    """How a request may use a core."""
+    own_cores = rules.one_task_per_core if fields.tasks_of_core is None else fields.tasks_of_core == 1
+    tasks_of_core, of_core = 1 if own_cores else fields.tasks_of_core or MOST, fields.cpus_of_core or MOST
+    return {
+        "own_cores": own_cores,
+        "cpus_of_core": min(of_core, tasks_of_core * cpus_per_task),
+        "charged_of_core": of_core,
+    }
 
 
 def asked_of(
@@ -242,17 +259,13 @@ def asked_of(
     tasks = request.tasks // fields.cpus_per_task
     cores = request.cores * fields.cpus_per_task * cpus_of_each
     exclusive = rules.whole_nodes or request.exclusive
-    more = _resources(request, fields, tasks, rules.names)
-    if exclusive:
-        more["gpus"] = tuple((column, MOST) for column, _ in more["gpus"])
+    more = _resources(request, fields, tasks, rules.names, exclusive)
     is_counted_by_tasks = bool(more["others"] or more["of_job"])
     of_each = request.tasks_per_node if request.tasks_per_node <= request.tasks else 0
     least_of_node = cores * (of_each or (tasks if request.most_nodes == 1 else 1))
     least = max(request.least_nodes, -(-tasks // request.tasks_per_node))
     by_task = more["of_job"] or any(per_task for _, _, per_task in more["others"])
     least_cpus = tasks * cores if fields.least_cpus is None else fields.least_cpus
-    own_cores = rules.one_task_per_core if fields.tasks_of_core is None else fields.tasks_of_core == 1
-    tasks_of_core, of_core = 1 if own_cores else fields.tasks_of_core or MOST, fields.cpus_of_core or MOST
     asked = Asked(
         number=number,
         tasks=tasks,
@@ -275,9 +288,7 @@ def asked_of(
         cpus_of_each=cpus_of_each,
         least_loaded=rules.least_loaded,
         contiguous=fields.contiguous,
-        own_cores=own_cores,
-        cpus_of_core=min(of_core, tasks_of_core * cores),
-        charged_of_core=of_core,
+        **_of_core(fields, rules, cores),
         **more,
     )
     return _placed(asked, rules, request.tasks_per_node)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from batsched_py.protocol.dialect import Dialect
 from batsched_py.protocol.dialects import BATSIM4, BATSIM5
-from batsched_py.protocol.jobs import is_natural
+from batsched_py.protocol.jobs import Job, is_natural
 from batsched_py.protocol.profiles import Delay, Homogeneous, Profile, Unintelligible
 from batsched_py.workload.batsim_json import read_content, write_batsim_json
 from batsched_py.workload.requests import NodeWords
@@ -56,15 +58,11 @@ class Batsim(Source):
             "allocated_processors": np.array([job.size for job in jobs]),
             "requested_processors": np.array([job.size for job in jobs]),
             "requested_time": np.array([job.walltime if job.has_walltime else -1.0 for job in jobs]),
-            **{
-                name: np.array([each if is_natural(each := job.extra.get(name)) else -1 for job in jobs])
-                for name in EXTRA
-            },
+            **{name: _extra_of(jobs, name) for name in EXTRA},
         }
         more = {}
         if any("request" in job.extra for job in jobs):
-            requests = [msgspec.json.encode(job.extra.get("request", {})).decode() for job in jobs]
-            more["request"] = np.array([text if text != "{}" else "" for text in requests], dtype=object)
+            more["request"] = _requests_of(jobs)
         ids = [job.name for job in jobs]
         if all(re.fullmatch("[0-9]{1,15}", name) for name in ids) and len(set(ids)) == len(ids):
             columns["job_number"] = np.array([int(name) for name in ids])
@@ -90,6 +88,17 @@ class Batsim5(Batsim):
     name = "batsim5"
     endings = (".batsim5.json",)
     dialect = BATSIM5
+
+
+def _extra_of(jobs: Sequence[Job], name: str) -> NDArray[Any]:
+    """What a field of the jobs is where it is a number; else -1."""
+    return np.array([each if is_natural(each := job.extra.get(name)) else -1 for job in jobs])
+
+
+def _requests_of(jobs: Sequence[Job]) -> NDArray[Any]:
+    """What the jobs ask for on a machine of nodes, as texts that are empty where it is nothing."""
+    requests = [msgspec.json.encode(job.extra.get("request", {})).decode() for job in jobs]
+    return np.array([text if text != "{}" else "" for text in requests], dtype=object)
 
 
 def _run_time(profile: Profile) -> float | None:

@@ -394,11 +394,7 @@ class JobColumns:
         if left_out.all():
             raise InputError(f"{path}: every job was cancelled while it waited")
         if self._modelled:
-            from batsched_py.workload.changes.estimates import fill_in
-
-            unsaid = columns["unrequested"]
-            requested = np.where(unsaid, 0, columns["walltime"])
-            columns["walltime"] = fill_in(columns["run_time"], requested)
+            _model_walltimes(columns)
         nb_unrequested, nb_raised, nb_equal, nb_sized_otherwise = (
             int(columns.pop(name).sum()) for name in ("unrequested", "raised", "equal", "otherwise")
         )
@@ -432,6 +428,14 @@ class JobColumns:
             calendar=Calendar.of(header, float(first)),
             scaled=conventions.scaled(header),
         )
+
+
+def _model_walltimes(columns: dict[str, Numbers]) -> None:
+    """Give jobs without a request a walltime as users would have asked for it."""
+    from batsched_py.workload.changes.estimates import fill_in
+
+    requested = np.where(columns["unrequested"], 0, columns["walltime"])
+    columns["walltime"] = fill_in(columns["run_time"], requested)
 
 
 def _with_more(
