@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -80,17 +82,32 @@ WITHOUT_A_ROOM = {
 }
 
 
+#: What a function and the package may have at most.
+MOST_LINES, MOST_COMPLEXITY, MOST_FILES = 60, 20, 420
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
 @cache
-def imported_modules(source: Path) -> frozenset[str]:
-    """The modules that a file imports, wherever in it."""
-    modules = set()
+def look_through(source: Path) -> tuple[set[str], dict[str, tuple[int, int]]]:
+    """The modules that a file imports, wherever in it, and the lines and the complexity of its functions."""
+    modules, functions = set(), {}
     for node in ast.walk(ast.parse(source.read_text())):
-        if isinstance(node, ast.Import):
-            modules.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            modules.add(node.module or "")
-            modules.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return frozenset(modules)
+        match node:
+            case ast.Import():
+                modules.update(alias.name for alias in node.names)
+            case ast.ImportFrom():
+                modules.add(node.module or "")
+                modules.update(f"{node.module}.{alias.name}" for alias in node.names)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                lines = (node.end_lineno or 0) - node.lineno + 1
+                functions[f"{source.name}:{node.lineno} {node.name}"] = lines, complexity(node)
+    return modules, functions
+
+
+def imported_modules(source: Path) -> set[str]:
+    """The modules that a file imports."""
+    return look_through(source)[0]
 
 
 def rooms_used(sources: Iterable[Path]) -> dict[str, str]:
@@ -131,6 +148,73 @@ def test_commands_are_found_by_name_and_alone_use_the_command_line(root: Path) -
     named = {f"{module.replace('.', '/')}.py" for module, _ in COMMANDS.values()}
     assert users - {"__main__.py"} == {name for name in named if not name.startswith("cli/")}
     assert {name for name in users if "/" in name and not name.endswith("/commands.py")} == set()
+
+
+def complexity(function: Function) -> int:
+    """The cyclomatic complexity, counted as radon counts it: without functions and classes inside."""
+    found, left = 1, list[ast.AST](function.body)
+    while left:
+        node = left.pop()
+        if isinstance(node, Function | ast.ClassDef):
+            continue
+        match node:
+            case ast.Assert():
+                found += 1
+                continue
+            case ast.If() | ast.IfExp():
+                found += 1
+            case ast.For() | ast.AsyncFor() | ast.While():
+                found += 1 + bool(node.orelse)
+            case ast.Try() | ast.TryStar():
+                found += len(node.handlers) + bool(node.orelse)
+            case ast.BoolOp():
+                found += len(node.values) - 1
+            case ast.comprehension():
+                found += 1 + len(node.ifs)
+            case ast.Match():
+                found += sum(not is_all_else(case.pattern) for case in node.cases)
+        left += ast.iter_child_nodes(node)
+    return found
+
+
+def is_all_else(pattern: ast.pattern) -> bool:
+    """Whether a pattern is that of all that no other one matches."""
+    return isinstance(pattern, ast.MatchAs) and pattern.pattern is None
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("return a", 1),
+        ("return [b for b in c if b and d] if a else None", 5),
+        ("for a in b:\n  if a: break\nelse:\n  assert a and b", 5),
+        ("try: a()\nexcept B: c()\nexcept D: e()\nelse: f()\nfinally: g()", 4),
+        ("match a:\n  case 1: b()\n  case 2: c()\n  case _: d()", 3),
+        ("def g():\n  return a or b or c\nwith a: return lambda: b or c", 2),
+    ],
+)
+def test_complexity_is_that_of_radon(source: str, expected: int) -> None:
+    """Of radon 6.0.1, with which the figures of larger functions were compared, too."""
+    (function,) = ast.parse("def f():\n" + indent(source, "  ")).body
+    assert isinstance(function, ast.FunctionDef)
+    assert complexity(function) == expected
+
+
+def test_functions_are_short_and_simple_and_files_few(root: Path) -> None:
+    """A long or branching function is several; many small files are hard to read, too."""
+    sources = list((root / "batsched_py").rglob("*.py"))
+    found = [each for source in sources for each in look_through(source)[1].items()]
+    assert len(found) > 5_000
+    assert [name for name, (lines, _) in found if lines > MOST_LINES] == []
+    assert [name for name, (_, branches) in found if branches > MOST_COMPLEXITY] == []
+    assert len(sources) <= MOST_FILES
+
+
+def test_the_architecture_has_every_room(root: Path) -> None:
+    """The table of rooms, and nothing in it that is none."""
+    text = (root / "docs" / "architecture.md").read_text().split("## The rooms\n")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert sorted(re.findall(r"`(\w+)/`", " ".join(rows))) == sorted(ROOMS_BELOW)
 
 
 @pytest.mark.parametrize("module", WITHOUT_A_ROOM)

@@ -1,8 +1,8 @@
 """An independent check of schedules: do they obey the rules?
 
-It knows nothing of the simulator and the schedulers, only what their results must look like, and shares no
-code with them. It works on Batsim's ``jobs.csv``, ours or a real one's (see
-:func:`batsched_py.analysis.schedule.read_schedule`).
+It knows nothing of the simulator and the schedulers, only what their results must look like. It shares no
+code with them that makes schedules, and reads files with the same readers. It works on Batsim's
+``jobs.csv``, ours or a real one's (see :func:`batsched_py.analysis.schedule.read_schedule`).
 """
 
 from __future__ import annotations

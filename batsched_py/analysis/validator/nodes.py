@@ -1,6 +1,6 @@
 """The nodes of a machine, what jobs ask of them and have of them, and what is free: an account of its own.
 
-It is written from ``docs/machines.md`` and shares no code with the simulator, whose results it is to check.
+It is written from ``docs/machines.md`` and shares no code with what makes the schedules that it is to check.
 """
 
 from __future__ import annotations

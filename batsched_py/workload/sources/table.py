@@ -358,11 +358,7 @@ class Reading:
         if "job_number" in self._mapping and not _are_numbers_of_jobs(self._number("job_number")):
             self._table = table = table.rename(columns={self._mapping.pop("job_number").theirs: "id"})
         _check_columns(self._mapping.keys(), account.path, hint)
-        moments: dict[str, Moments] = {
-            name: Moments(name, self._column(name), self._mapping[name], zone, account.path)
-            for name in MOMENTS
-            if name in self._mapping
-        }
+        moments = self._moments()
         account.guessed[TWICE] += sum(each.nb_twice for each in moments.values())
         check_origins(moments, account.path)
         times = without_zeros(moments)
@@ -386,6 +382,14 @@ class Reading:
         taken = {each.theirs for each in self._mapping.values()}
         more = {name: table[name].to_numpy() for name in table if name not in (*taken, "line")}
         self.columns, self.more = ({name: of[name][self._good] for name in of} for of in (self.columns, more))
+
+    def _moments(self) -> dict[str, Moments]:
+        """The columns that say when something was."""
+        return {
+            name: Moments(name, self._column(name), self._mapping[name], self.zone, self._account.path)
+            for name in MOMENTS
+            if name in self._mapping
+        }
 
     def _numbers(self, times: Mapping[str, NDArray[np.float64]], words: Mapping[str, int]) -> _Columns:
         """What columns say in numbers, and the run time."""
