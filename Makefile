@@ -12,7 +12,7 @@ BIN := .venv/bin
 CORE := hatch_build.py $(wildcard native/*.hpp native/binding/*)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help docs demo playground dist-check test test-slow test-lowest test-newest lint bench fuzz kills mutants clean
+.PHONY: help docs demo playground dist-check constraints test test-slow test-lowest test-newest lint bench fuzz kills mutants clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -75,6 +75,11 @@ mutants: .venv/dev.stamp  ## put small faults into the code and see whether the 
 
 dist-check: .venv/dev.stamp  ## build wheels and sources, install them alone with each Python at hand, quick start
 	$(BIN)/python .ci/dist_check.py
+
+constraints: .venv/dev.stamp  ## say anew which files the image installs, docker/constraints.txt
+	@mkdir -p out
+	$(BIN)/python .ci/constraints.py > out/constraints.txt
+	mv out/constraints.txt docker/constraints.txt
 
 clean:  ## remove all that was made
 	rm -rf .venv .venv5 .venv-lowest .venv-newest out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -2,7 +2,7 @@
   description = "batsched_py beside Batsim 4, for reproducible simulations";
 
   inputs = {
-    nixpkgs.url = "github:NixOS/nixpkgs/nixos-24.11";
+    nixpkgs.url = "github:NixOS/nixpkgs/nixos-25.11"; # package.nix needs nanobind 2.4
     # This revision's package `batsim` is Batsim 4.2.0.
     kapack.url = "github:oar-team/nur-kapack/cef1d6ed5841e8c2390a236ccc01c0332e90d7f7";
   };

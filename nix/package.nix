@@ -1,6 +1,8 @@
 # batsched_py as a Python package of nixpkgs.
 { lib, buildPythonPackage, hatchling, nanobind, click, msgspec, networkx, numpy, pandas, pyzmq, rich }:
 
+assert builtins.compareVersions nanobind.version "2.4" >= 0;
+
 buildPythonPackage {
   pname = "batsched-py";
   version =

@@ -7,12 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 from batsched_py.cli.main import batsched_py
 from tests.processes import environment
@@ -72,6 +74,35 @@ def test_the_image_is_not_built_without_the_native_engine(built: bool, tmp_path:
         [sys.executable, *arguments], cwd=tmp_path, env=environment(PYTHONPATH=str(tmp_path))
     )
     assert (done.returncode == 0) is built
+
+
+def pinned() -> dict[str, list[str]]:
+    """The packages of the image with their versions, and the hashes of each."""
+    text = (DOCKER / "constraints.txt").read_text()
+    found = {}
+    for entry in text.replace("\\\n", "").splitlines():
+        if not entry.startswith("#"):
+            name, *hashes = entry.split()
+            found[name] = hashes
+    return found
+
+
+def test_all_that_the_image_installs_is_named_by_version_and_hash() -> None:
+    assert "--require-hashes --requirement constraints.txt" in (DOCKER / "Dockerfile").read_text()
+    for name, hashes in pinned().items():
+        assert re.fullmatch(r"[a-z0-9.-]+==[0-9][0-9a-z.]*", name)
+        assert hashes, name
+        assert all(re.fullmatch("--hash=sha256:[0-9a-f]{64}", each) for each in hashes), name
+
+
+def test_what_the_image_installs_is_what_the_project_asks_for() -> None:
+    """Run `make constraints` where this fails, or where it is time for newer versions."""
+    said = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = [said["project"]["optional-dependencies"][name] for name in ("campaign", "plots")]
+    asked = [said["build-system"]["requires"], said["project"]["dependencies"], *extras]
+    versions = dict(name.split("==") for name in pinned())
+    for requirement in map(Requirement, (each for group in asked for each in group)):
+        assert requirement.specifier.contains(versions[requirement.name]), requirement
 
 
 def test_an_extension_that_the_checkout_compiled_is_left_out_of_the_image() -> None:

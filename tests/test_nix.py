@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,8 +34,8 @@ def test_a_file_parses(file: Path) -> None:
 
 def test_the_package_has_the_version_of_the_project() -> None:
     stand_ins = """{ lib = { cleanSource = path: path; licenses.mit = "MIT"; }; buildPythonPackage = x: x;
-        hatchling = 0; nanobind = 0; click = 0; msgspec = 0; networkx = 0; numpy = 0; pandas = 0; pyzmq = 0;
-        rich = 0; }"""
+        hatchling = 0; nanobind.version = "2.4.0"; click = 0; msgspec = 0; networkx = 0; numpy = 0;
+        pandas = 0; pyzmq = 0; rich = 0; }"""
     expression = f"(import {NIX / 'package.nix'} {stand_ins}).version"
     assert nix_instantiate("--eval", "--expr", expression).strip() == f'"{__version__}"'
 
@@ -43,6 +44,15 @@ def test_the_package_has_the_dependencies_of_the_project() -> None:
     package = (NIX / "package.nix").read_text()
     for line in (ROOT / "pyproject.toml").read_text().split("dependencies = [")[1].split("]")[0].split():
         assert line.strip('",').split(">")[0] in package
+
+
+def test_the_package_asks_for_the_nanobind_of_the_project() -> None:
+    """And the branch of nixpkgs is newer than the last one whose nanobind is too old."""
+    (lowest,) = re.findall(r'requires = .*"nanobind>=([0-9.]+)"', (ROOT / "pyproject.toml").read_text())
+    package, flake = (NIX / "package.nix").read_text(), (NIX / "flake.nix").read_text()
+    assert f'assert builtins.compareVersions nanobind.version "{lowest}" >= 0;' in package
+    (year, month) = re.findall(r"NixOS/nixpkgs/nixos-(\d\d)\.(\d\d)", flake)[0]
+    assert (int(year), int(month)) > (24, 11)
 
 
 def test_simulate_runs_both_sides(tmp_path: Path) -> None:
