@@ -7,7 +7,6 @@ cursor, change colours or even type keys. Here it is shown without; on a whole s
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,8 @@ from batsched_py.protocol.shown import harmless, printable
 def say(text: str | bytes, err: bool = False, nl: bool = True) -> None:
     """Print a text; bytes are JSON, which stays JSON."""
     if isinstance(text, bytes):
+        import json
+
         text = printable(text.decode(), lambda letter: json.dumps(letter)[1:-1])
     click.echo(printable(text), err=err, nl=nl)
 

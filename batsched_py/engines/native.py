@@ -27,7 +27,6 @@ from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.selection import selection
 from batsched_py.simulator.catalog import refusal
 from batsched_py.simulator.outputs import Outputs, Results
-from batsched_py.simulator.paje import PajeTrace
 from batsched_py.simulator.setup import Setup
 from batsched_py.users import Behaviour, Submission, User, UsersOf, Withdrawal
 from batsched_py.users.broker import actions_of, blame, hears_starts, name_of, next_time_of
@@ -37,6 +36,7 @@ from batsched_py.workload.swf.quick_reader import Log, NativeJobs
 
 if TYPE_CHECKING:
     from batsched_py.ledger.nodes import Refusal
+    from batsched_py.simulator.paje import PajeTrace
 
 #: The classes of the Python engine whose methods the library has, too.
 _REFERENCE = {
@@ -104,6 +104,8 @@ class NativeSimulation(Simulation):
         self._engine.set_procedures(setup.launch_time, setup.cleaning_time, setup.late_jobs_stay)
         self._trace: PajeTrace | None = None
         if outputs.schedule_trace:
+            from batsched_py.simulator.paje import PajeTrace
+
             self._trace = PajeTrace([host.name for host in platform.hosts], outputs.open_schedule_trace)
             self._engine.set_trace(self._trace)
 

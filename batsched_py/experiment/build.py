@@ -28,8 +28,6 @@ from batsched_py.protocol.jobs import Host
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.schedulers.decisions import HEADER, remark_writer
 from batsched_py.settings import pairs_in, settings_of
-from batsched_py.simulator.machine_files import may_have_nodes, reader_of
-from batsched_py.simulator.network.routing import SimpleNetwork
 from batsched_py.simulator.outputs import NewFile, OutputFile, Outputs
 from batsched_py.simulator.platform import Platform, parse_roles, read_platform
 from batsched_py.simulator.setup import Setup
@@ -43,6 +41,7 @@ if TYPE_CHECKING:
     from batsched_py.decision.pybatsim import PyBatsimProcess
     from batsched_py.engines.python import Batsim
     from batsched_py.outside.failures import Outage
+    from batsched_py.simulator.network.routing import SimpleNetwork
     from batsched_py.workload.requests import NodeWords
     from batsched_py.workload.swf.log import SwfLog
 
@@ -431,6 +430,8 @@ def read_machine(machine: Machine, workloads: Sequence[Workload]) -> Platform:
     roles = parse_roles(machine.roles)
     limit = _limit(machine.mmax, workloads if machine.mmax_workload else ())
     if machine.file is not None:
+        from batsched_py.simulator.machine_files import reader_of
+
         reader = reader_of(machine.file)
         if reader is not None:
             if roles or limit:
@@ -449,7 +450,11 @@ def read_machine(machine: Machine, workloads: Sequence[Workload]) -> Platform:
 
 def words_of(machine: Machine) -> NodeWords | None:
     """What logs may ask of a machine of nodes; nothing of other machines."""
-    if machine.file is None or not may_have_nodes(machine.file):
+    if machine.file is None:
+        return None
+    from batsched_py.simulator.machine_files import may_have_nodes
+
+    if not may_have_nodes(machine.file):
         return None
     platform = read_machine(replace(machine, mmax_workload=False), ())
     if not platform.has_nodes:
@@ -473,6 +478,8 @@ def _simple_network(machine: Machine) -> SimpleNetwork | None:
             if value is not None:
                 raise InputError(f"{option} is for the network that --bandwidth makes; give that too")
         return None
+    from batsched_py.simulator.network.routing import SimpleNetwork
+
     return SimpleNetwork(machine.bandwidth, machine.latency or "0", machine.backbone, machine.fat_tree)
 
 

@@ -18,7 +18,6 @@ from heapq import merge
 from itertools import groupby
 from math import ceil, floor, gamma
 from operator import itemgetter
-from random import Random
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -69,6 +68,8 @@ class RandomFailures(Struct, frozen=True):
         return [self._of(name, hosts, until) for name, hosts in units.by_name.items()]
 
     def _of(self, name: str, hosts: HostSet, until: float) -> Iterator[Outage]:
+        from random import Random
+
         random = Random(f"failures {self.seed} {name}")
         works = partial(random.expovariate, 1 / self.mtbf)
         if self.law == "weibull":

@@ -10,9 +10,8 @@ of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -20,6 +19,9 @@ from msgspec.structs import replace
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 #: The field of a moldable job.
 SIZES = "sizes"
@@ -102,6 +104,8 @@ class Malleable(Struct, frozen=True, gc=False):
         >>> Malleable(1, 8).speedup(4), Malleable(1, 8, 0.5).speedup(4)
         (Fraction(4, 1), Fraction(8, 5))
         """
+        from fractions import Fraction
+
         share = Fraction(repr(self.sequential))
         return 1 / (share + (1 - share) / hosts)
 

@@ -35,9 +35,10 @@ class MultiQueue(EasyBackfilling):
 
     def __post_init__(self) -> None:
         """Read the limits."""
-        self._limits = [float(limit) for limit in self.limits.split(",")]
-        if self._limits != sorted(self._limits):
+        limits = [float(limit) for limit in self.limits.split(",")]
+        if limits != sorted(limits):
             raise ValueError(f"the limits must ascend, not {self.limits!r}")
+        self._limits = np.array(limits)
 
     def orders(self, cluster: Cluster) -> tuple[Order | None, Order | None]:
         """The first queue first, in the queue and for backfilling."""
@@ -45,4 +46,4 @@ class MultiQueue(EasyBackfilling):
 
     @fixed
     def _queue_number(self, waiting: Waiting, now: float) -> Floats:
-        return np.searchsorted(self._limits, waiting.estimate).astype(np.float64)
+        return self._limits.searchsorted(waiting.estimate).astype(np.float64)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import isfinite
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol.events import Event, Settings
 from batsched_py.protocol.profiles import Delay, Homogeneous
-from batsched_py.simulator.network.routing import Network
 from batsched_py.simulator.platform import Platform
 from batsched_py.workload.model import Workload
+
+if TYPE_CHECKING:
+    from batsched_py.simulator.network.routing import Network
 
 #: Sums of multiples of this part of a second are exact in floating point.
 EXACT_PART = 1 / 1024
