@@ -4,9 +4,9 @@
     python benchmarks/digests.py write old.json --package ../old   # with another checkout, by its own Python
     python benchmarks/digests.py compare old.json new.json
 
-Every policy, with and without users, on hosts and on nodes, in both engines, with power, closures, prices and
-failures; conversations over ZeroMQ in both protocols; twins of recorded Slurm clusters; recorded networks.
-Other workloads are made from a seed.
+Every policy, with and without users, on hosts and on nodes, in both engines, with power, closures, prices
+and failures; all users; conversations over ZeroMQ in both protocols; twins of recorded Slurm clusters;
+recorded networks. Other workloads are made from a seed.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ POWERED: Final = (
     "sleeping(easy-moldable)",
 )
 USERS: Final = ("", "--users think-time --sessions arrival:60", "--users rigid")
+#: The other behaviours; both engines have all of them.
+OTHER_USERS: Final = ("adjusted", "distribution", "fluid", "patience", "resample", "site-level", "sober")
 SELECTIONS: Final = ("contiguous", "best-fit", "spread", "random")
 CHOICES: Final = (
     "best-fit",
@@ -73,6 +75,7 @@ def commands() -> Iterator[str]:
     for policy in POLICIES:
         for users in USERS:
             yield f"run -w sample.swf --hosts 64 -s {policy} {users}"
+        yield f"run -w sample.swf -p nodes.toml -s {policy} {USERS[1]}"
         for seed in (1, 2):
             yield f"run -w jobs{seed}.json --hosts 40 -s {policy}"
             yield f"run -w nodes{seed}.json -p nodes.toml -s {policy}"
@@ -85,6 +88,9 @@ def commands() -> Iterator[str]:
     for policy in ("easy", "conservative", "fcfs"):
         yield from (f"run -w jobs1.json --hosts 40 -s {policy} -o selection={name}" for name in SELECTIONS)
         yield from (f"run -w nodes1.json -p nodes.toml -s {policy} -o nodes={name}" for name in CHOICES)
+    for users in OTHER_USERS:
+        for machine in ("--hosts 64", "-p nodes.toml"):
+            yield f"run -w sample.swf {machine} -s easy --users {users}"
     for policy in WRAPPED:
         for machine in ("-w jobs1.json --hosts 40", "-w nodes1.json -p nodes.toml"):
             yield f"run {machine} -s {policy} --price price.csv --temperature temperature.csv"
