@@ -138,8 +138,11 @@ def _files(folder: Path) -> dict[Path, bytes]:
 
 
 def _faults(place: Path, known: Path, old: bool, error: str) -> Iterator[str]:
-    if "Traceback" in error and "batsched_py" in error:
-        yield f"a traceback: {error.strip().splitlines()[-1]}"
+    ours = [
+        line.strip() for line in error.splitlines() if line.startswith("  File") and "batsched_py" in line
+    ]
+    if "Traceback" in error and ours:
+        yield f"a traceback: {error.strip().splitlines()[-1]} ({ours[-1]})"
     whole = _files(known / "after")
     for path, content in _files(place).items():
         if path not in whole:
