@@ -209,6 +209,9 @@ class LogMaker(JobMaker):
 
     def _checked(self, given: dict[str, Any], where: str) -> dict[str, Any]:
         self.counted.update(self._missing(given))
+        known = self._known["reservation"]
+        if known and given.get("reservation") not in known:  # it starts without, as if none were known
+            given.pop("reservation", None)
         return given
 
 

@@ -17,6 +17,7 @@ from batsched_py.slurm.policy.settings import (
     Partition,
     Priority,
     Qos,
+    Reservation,
     Scheduling,
     Selection,
 )
@@ -115,6 +116,26 @@ def test_partitions_say_whom_they_take() -> None:
     assert pending(allow_accounts=("chem",)) == {"pending=AccountNotAllowed"}
     assert pending(deny_qos=("normal",)) == {"pending=QOSNotAllowed"}
     assert pending(max_time=60.0) == {"pending=PartitionTimeLimit"}
+
+
+def test_jobs_that_must_name_a_reservation_are_refused_without_one() -> None:
+    def starts(qos: Qos, **partition: Any) -> list[bool]:
+        """Of a job without a reservation, and of one with it."""
+        configuration = Configuration(
+            partitions=(Partition(name="all", **partition),),
+            qos=(qos,),
+            reservations=(Reservation(name="course", start=0, end=6000, nodes="n1", users=("ann",)),),
+        )
+        platform = platform_of([NodeKind(["n1"], 4, {})], {}, "test")
+        jobs = [Job(f"w0!{name}", 0.0, 1, 600.0, "run", {"user": "ann", "slurm": told})
+                for name, told in (("1", {}), ("2", {"reservation": "course"}))]  # fmt: skip
+        workload = Workload("w0", jobs, {"run": Delay(10.0)}, 4)
+        rows = rows_of(DecisionProcess(Twin(configuration)), workload, platform)
+        return [bool(row["starting_time"]) for row in sorted(rows, key=lambda row: row["job_id"])]
+
+    assert starts(Qos(name="normal", flags=("no_reserve",))) == [True, True]
+    assert starts(Qos(name="normal", flags=("require_reservation",))) == [False, True]
+    assert starts(Qos(name="normal"), req_resv=True) == [False, True]
 
 
 def test_a_start_is_planned_for_so_many_tasks_of_an_array_only() -> None:

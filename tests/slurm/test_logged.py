@@ -137,6 +137,13 @@ def test_a_log_that_begins_while_the_cluster_is_at_work(tmp_path: Path) -> None:
     assert table["start_difference"] < 120, "it waits for job 1, which simulated runs until 8:40, too"
 
 
+def test_a_job_whose_reservation_is_not_listed_runs_without(tmp_path: Path) -> None:
+    table = "Name|TimeStart|TimeEnd|NodeName|Flags\ncourse|2026-05-01T08:00:10|2026-05-01T08:02:10|n1|\n"
+    rows = line(1, "sbatch a.sh", reservation="course"), line(1, "sbatch a.sh", reservation="exam")
+    one, other = imported(tmp_path, *rows, reservations=table).jobs
+    assert one.extra["slurm"]["reservation"] == "course" and "reservation" not in other.extra["slurm"]
+
+
 def test_what_is_not_done_is_told_with_its_name(tmp_path: Path) -> None:
     table = "Name|TimeStart|TimeEnd|NodeName|Flags\n"
     table += "course|2026-05-01T08:00:10|2026-05-01T08:02:10|n[3-6]|\n"

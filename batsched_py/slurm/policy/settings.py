@@ -301,7 +301,7 @@ QosFlag = Literal[
 #: Those that the policy acts on.
 HEEDED_QOS_FLAGS = frozenset(
     """deny_on_limit no_reserve override_part_qos partition_max_nodes partition_min_nodes
-    partition_time_limit""".split()
+    partition_time_limit require_reservation""".split()
 )
 
 
@@ -410,7 +410,7 @@ UNUSED = {
         "nodes": "",
         "priority": "usage_reset_period",
         "preemption": "send_user_signal within_qos",
-        "partitions": """over_subscribe_jobs exclusive_user req_resv root_only def_mem_per_gpu
+        "partitions": """over_subscribe_jobs exclusive_user root_only def_mem_per_gpu
             max_mem_per_node def_cpu_per_gpu""",
         "limits": """grp_submit_jobs grp_tres_seconds grp_tres_run_seconds grp_wall grp_jobs_accrue
             min_prio_thres""",

@@ -217,6 +217,8 @@ class Setup:
             return None
         if partition.state not in ("up", "drain"):
             return Never("PartitionDown", partition.state == "inactive")
+        if not record.fields.reservation and (partition.req_resv or "require_reservation" in flags):
+            return Never("ReservationRequired", is_refused=True)
         if partition.max_time < time_limit < inf and "partition_time_limit" not in flags:
             return Never("PartitionTimeLimit", refuses)
         most = inf if partition.max_nodes is None else partition.max_nodes
