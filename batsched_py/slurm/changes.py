@@ -20,7 +20,7 @@ from batsched_py.simulator.slurm_conf import conf_line
 from batsched_py.slurm.conf import changed as changed_by_line
 from batsched_py.slurm.policy.settings import UNUSED, Configuration, Partition, is_unused
 from batsched_py.slurm.reading import Clock, Findings
-from batsched_py.slurm.reservations import reservation_of
+from batsched_py.slurm.reservations import reservation_of, written_out
 
 _FIELD = re.compile(r"([a-z_]+)\.(?:([^=]+)\.)?([a-z_]+)\s*=\s*(.+)")
 
@@ -69,8 +69,10 @@ def _with_reservation(configuration: Configuration, where: str, text: str) -> Co
     for finding in findings.unmodelled:
         raise InputError(str(finding))
     assert made is not None
-    others = [each for each in configuration.reservations if each.name != made.name]
-    return replace(configuration, reservations=(*others, made))
+    single = written_out(made, None)
+    names = {each.name for each in single}
+    others = [each for each in configuration.reservations if each.name not in names]
+    return replace(configuration, reservations=(*others, *single))
 
 
 def _with_line(configuration: Configuration, where: str, text: str) -> Configuration:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any, get_args
 
@@ -61,13 +62,50 @@ def read_reservations(path: Path, clock: Clock, findings: Findings) -> list[Rese
     is_table = "|" in text.partition("\n")[0]
     listed = _tabled(path, text, findings) if is_table else _shown(path, text, findings)
     found = [each for where, given in listed for each in _reservation(where, given, clock, findings)]
-    return _told_apart(found) if is_table else found
+    return _told_apart([replace(each, flags=_single(each.flags)) for each in found]) if is_table else found
 
 
 def reservation_of(where: str, text: str, clock: Clock, findings: Findings) -> Reservation | None:
     """The reservation of a line as ``scontrol create`` takes it, unless it is wrong."""
     given = {name.lower(): value for name, value in _PAIR.findall(text)}
     return next(_reservation(where, given, clock, findings), None)
+
+
+#: After how many seconds a reservation with one of these flags is there again.
+PERIODS = {"daily": 86400.0, "weekly": 604800.0}
+
+#: So long a reservation comes again where nothing tells of what time there is to know, in seconds.
+AHEAD = 14 * 86400.0
+
+
+def _single(flags: tuple[ReservationFlag, ...]) -> tuple[ReservationFlag, ...]:
+    """The flags of a reservation that does not come again, such as each of those in a table."""
+    return tuple(flag for flag in flags if flag not in PERIODS)
+
+
+def written_out(reservation: Reservation, span: tuple[float, float] | None) -> list[Reservation]:
+    """A reservation that comes again as single ones, each known when the one before it is over.
+
+    A listing tells when it comes next. A log has a ``span`` of time, in which it had been there before, too.
+    """
+    period = next((PERIODS[flag] for flag in reservation.flags if flag in PERIODS), None)
+    if period is None:
+        return [reservation]
+    begin, end = span or (reservation.start, reservation.start + AHEAD)
+    length = reservation.end - reservation.start
+    first = reservation.start + period * ceil((begin - length - reservation.start) / period)
+    starts = [first + period * number for number in range(max(ceil((end - first) / period), 1))]
+    return [
+        replace(
+            reservation,
+            name=reservation.name + (f"{AGAIN}{number}" if number > 1 else ""),
+            start=start,
+            end=start + length,
+            created=start - period + length if number > 1 else reservation.created,
+            flags=_single(reservation.flags),
+        )
+        for number, start in enumerate(starts, start=1)
+    ]
 
 
 #: A line of the controller's log, and one on a reservation that was made or changed.

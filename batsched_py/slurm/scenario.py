@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import replace
 
@@ -29,12 +30,13 @@ from batsched_py.slurm.policy.nodes import natural
 from batsched_py.slurm.policy.settings import Configuration, Reservation
 from batsched_py.slurm.reading import Clock, Findings
 from batsched_py.slurm.recorded import RECORDER, read_submissions
-from batsched_py.slurm.reservations import read_reservations, read_setup
+from batsched_py.slurm.reservations import read_reservations, read_setup, written_out
 from batsched_py.workload.batsim_json import write_batsim_json
 from batsched_py.workload.dependencies import check_dependencies
 from batsched_py.workload.model import Workload
 from batsched_py.workload.requests import NodeWords
 from batsched_py.workload.swf.conventions import profile_name
+from batsched_py.workload.swf.log import SwfLog, start_of
 
 _MEGABYTE = 1024
 
@@ -171,7 +173,8 @@ def read_scenario(sources: Sources) -> Scenario:
     early = frozenset[str]()
     if sources.jobs is not None and not is_recorded:
         log, clock, early = read_slurm_log(sources.jobs, sources.zone, sources.since, findings)
-    configuration = configured(cluster, sources.reservations, sources.accounting, clock, findings)
+    span = None if log is None else (0.0, _end_of(log, clock))
+    configuration = configured(cluster, sources.reservations, sources.accounting, clock, findings, span)
     configuration = replace(configuration, start=clock.written())
     if log is not None:
         configuration = with_users(configuration, log)
@@ -189,10 +192,24 @@ def read_scenario(sources: Sources) -> Scenario:
     return Scenario(cluster, jobs, profiles, findings, early)
 
 
+def _end_of(log: SwfLog, clock: Clock) -> float:
+    """When the last job of a log ends, in seconds from its beginning."""
+    last = float((log.submit + np.maximum(log.wait, 0.0) + log.run_time).max())
+    return last + (start_of(log) or 0) - (clock.start or 0.0)
+
+
 def configured(
-    cluster: Cluster, reserved: Sequence[Path], accounting: Sequence[Path], clock: Clock, findings: Findings
+    cluster: Cluster,
+    reserved: Sequence[Path],
+    accounting: Sequence[Path],
+    clock: Clock,
+    findings: Findings,
+    span: tuple[float, float] | None = None,
 ) -> Configuration:
-    """The configuration of a cluster with its reservations, accounts and QOS, of listings and scripts."""
+    """The configuration of a cluster with its reservations, accounts and QOS, of listings and scripts.
+
+    Reservations that come again do so in the ``span`` of a log.
+    """
     found: dict[str, Reservation] = {}
     listings: list[Accounting] = []
     known = {name for kind in cluster.machine for name in kind.names}
@@ -216,7 +233,7 @@ def configured(
         cluster.configuration,
         qos=tuple(whole.qos.values()),
         associations=tuple(whole.associations.values()),
-        reservations=tuple(found.values()),
+        reservations=tuple(one for each in found.values() for one in written_out(each, span)),
     )
 
 

@@ -118,7 +118,8 @@ def test_that_reservations_begin_and_end_on_the_clock_of_the_log(scenario: Scena
     upkeep, course = scenario.configuration.reservations
     assert (upkeep.start, upkeep.end, upkeep.nodes) == (1800, 3000, "n[01-06]")
     assert upkeep.flags == ("maint", "ignore_jobs", "spec_nodes")
-    assert (course.start, course.accounts, course.partition) == (86400, ("maths",), "gpu")
+    assert (course.start, course.accounts, course.partition) == (0, ("maths",), "gpu"), "it is daily"
+    assert course.flags == ()
 
 
 def test_that_one_line_reservations_are_the_same(tmp_path: Path, scenario: Scenario) -> None:

@@ -45,7 +45,8 @@ def test_every_setting_is_in_a_group(kind: str) -> None:
         ("qos flag", "Relative", "not modelled"),
         ("qos flag", "Frobnicate", None),
         ("qos", "MaxWall", "modelled"),
-        ("reservation flag", "WEEKLY", "not modelled"),
+        ("reservation flag", "WEEKLY", "modelled"),
+        ("reservation flag", "HOURLY", "not modelled"),
     ],
 )
 def test_groups(kind: str, name: str, group: str | None) -> None:

@@ -144,6 +144,25 @@ def test_a_job_whose_reservation_is_not_listed_runs_without(tmp_path: Path) -> N
     assert one.extra["slurm"]["reservation"] == "course" and "reservation" not in other.extra["slurm"]
 
 
+def test_a_daily_reservation_is_one_of_each_day_of_the_log(tmp_path: Path) -> None:
+    """The listing is of a later day; the log goes from 8:01:10 on to the day after the next."""
+    daily = (
+        "ReservationName=course StartTime=2026-05-09T08:00:10 EndTime=2026-05-09T09:00:10 Nodes=n1\n"
+        "   Users=ada Flags=DAILY,SPEC_NODES\n"
+    )
+    late = line(2, "sbatch a.sh", reservation="course").replace("2026-05-01", "2026-05-03")
+    scenario = imported(tmp_path, line(1, "sbatch a.sh", reservation="course"), late, reservations=daily)
+    found = [(each.name, each.start, each.end) for each in scenario.configuration.reservations]
+    day = 86400
+    assert found == [
+        ("course", -60, 3540),
+        ("course#2", day - 60, day + 3540),
+        ("course#3", 2 * day - 60, 2 * day + 3540),
+    ]
+    assert [job.extra["slurm"]["reservation"] for job in scenario.jobs] == ["course", "course#3"]
+    assert not any("DAILY" in each.what for each in scenario.findings.unmodelled)
+
+
 def test_what_is_not_done_is_told_with_its_name(tmp_path: Path) -> None:
     table = "Name|TimeStart|TimeEnd|NodeName|Flags\n"
     table += "course|2026-05-01T08:00:10|2026-05-01T08:02:10|n[3-6]|\n"
@@ -186,7 +205,7 @@ def test_a_job_that_was_cancelled_holds_its_place_until_then(tmp_path: Path) -> 
 def test_past_reservations_of_the_database(tmp_path: Path) -> None:
     table = (
         "Name|TimeStart|TimeEnd|NodeName|Flags\n"
-        "course|2026-05-01T08:00:10|2026-05-01T08:02:10|n1|SPEC_NODES\n"
+        "course|2026-05-01T08:00:10|2026-05-01T08:02:10|n1|SPEC_NODES,DAILY\n"
         "course|2026-05-01T09:00:10|2026-05-01T09:02:10|n1|SPEC_NODES\n"
     )
     jobs = line(1, "sbatch a.sh", reservation="course"), line(5, "sbatch a.sh", reservation="course")

@@ -367,8 +367,8 @@ ReservationFlag = Literal[
 ]  # fmt: skip
 
 
-#: Those that the policy acts on, and those that change nothing for jobs that are simulated.
-HEEDED_RESERVATION_FLAGS = frozenset("ignore_jobs maint overlap spec_nodes static".split())
+#: Those that the policy or the importer acts on, and those that change nothing for jobs that are simulated.
+HEEDED_RESERVATION_FLAGS = frozenset("daily ignore_jobs maint overlap spec_nodes static weekly".split())
 
 
 class Reservation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
