@@ -61,7 +61,7 @@ def estimated(runs: Sequence[Run], folder: Path) -> Estimate:
 TRIED, FEW = 1000, 100
 
 #: The jobs of so many logs are counted; those of the others are taken for as many.
-_COUNTED = 8
+_COUNTED = 3
 
 
 def guessed(runs: Sequence[Run]) -> float | None:

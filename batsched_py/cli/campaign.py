@@ -18,6 +18,7 @@ from batsched_py.cli.options import FILE, FOLDER, PATH, SECONDS, Decorator, opti
 from batsched_py.errors import InputError
 from batsched_py.output_files import write_file
 from batsched_py.protocol.shown import harmless
+from batsched_py.trust import code_named_in
 
 plan_argument = click.argument("plan_file", metavar="PLAN.toml", type=FILE)
 campaign_argument = click.argument("place", metavar="CAMPAIGN", type=PATH)
@@ -80,7 +81,8 @@ def plan_command(plan_file: Path, folder: Path | None, log_folders: Sequence[Pat
     plan = lazy.plan_file.read_plan(plan_file, log_folders, trust, folder)
     for run in plan.runs:
         say(run.name)
-    _say_estimate(plan.runs, folder)
+    with code_named_in(plan_file, trust):
+        _say_estimate(plan.runs, folder)
     _remark(plan.remarks)
     for log in plan.missing:
         say(f"{log.path.name} is not here; `campaign run` offers to get it from {log.url}", err=True)

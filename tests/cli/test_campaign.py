@@ -272,3 +272,12 @@ def test_finished_runs_are_done_again_and_compared(place: Path, tmp_path: Path) 
     assert code == 1
     assert "verified sample_full_easy: other bytes in metrics.json\n" in err
     assert err.endswith("batsched-py: error: 1 of 2 runs give other bytes now\n")
+
+
+def test_a_plan_without_logs_is_not_estimated(place: Path) -> None:
+    (place / "absent.toml").write_text(
+        PLAN.replace('file = "sample.swf"', 'file = "absent.swf", url = "https://localhost/absent.swf"')
+    )
+    code, _, err = invoke(["campaign", "plan", "absent.toml", "-d", "nowhere"], cwd=place)
+    assert code == 0
+    assert err.startswith("2 runs, 0 of them done; when some are, this says how long the others take\n")
