@@ -12,7 +12,7 @@ from collections.abc import Callable
 from math import log
 from typing import Literal, TypeVar, get_args
 
-from batsched_py.errors import InputError
+from batsched_py.errors import InputError, did_you_mean
 from batsched_py.ledger.queue import Floats, Integers, Waiting
 from batsched_py.ledger.running import RunningJob
 from batsched_py.schedulers.cluster import Cluster, Order
@@ -30,6 +30,9 @@ OrderName = Literal[
     "wfp3",
     "unicep",
     "f1",
+    "f2",
+    "f3",
+    "f4",
     "f1-queue",
     "fair-share",
 ]
@@ -58,7 +61,8 @@ def check_order(text: str) -> set[str]:
     except InputError:
         if re.fullmatch("[a-z]+[0-9]*(-[a-z]+)*", text) is None:
             raise
-    raise InputError(f"there is no order {text!r}; choose among {', '.join(names)}, or write a formula")
+    near = did_you_mean(text, names)
+    raise InputError(f"there is no order {text!r}{near}; choose among {', '.join(names)}, or write a formula")
 
 
 def fixed(order: _Order) -> _Order:
@@ -133,8 +137,27 @@ def f1(waiting: Waiting, now: float) -> Floats:
     return _f1(waiting, waiting.submission)
 
 
+def f2(waiting: Waiting, now: float) -> Floats:
+    """The second of those functions (see :func:`f1`): sqrt(estimate) * size + 25600 * log10(submission)."""
+    import numpy as np
+
+    return np.sqrt(waiting.estimate) * waiting.size + 25_600 * _age(waiting.submission)
+
+
+def f3(waiting: Waiting, now: float) -> Floats:
+    """The third of those functions (see :func:`f1`): estimate * size + 6860000 * log10(submission)."""
+    return waiting.estimate * waiting.size + 6_860_000 * _age(waiting.submission)
+
+
+def f4(waiting: Waiting, now: float) -> Floats:
+    """The fourth of those functions (see :func:`f1`): estimate * sqrt(size) + 530000 * log10(submission)."""
+    import numpy as np
+
+    return waiting.estimate * np.sqrt(waiting.size) + 530_000 * _age(waiting.submission)
+
+
 def f1_of_queue(waiting: Waiting, now: float) -> Floats:
-    """The same, with submissions that count from that of the oldest waiting job.
+    """The order :func:`f1` with submissions that count from that of the oldest waiting job.
 
     The function was learned from short sequences of jobs whose first arrives at 0. With this origin it does
     the same wherever a log begins.
@@ -146,8 +169,14 @@ def _f1(waiting: Waiting, submission: Floats) -> Floats:
     import numpy as np
 
     length: Floats = np.log10(np.maximum(waiting.estimate, 1))
+    return length * waiting.size + 870 * _age(submission)
+
+
+def _age(submission: Floats) -> Floats:
+    import numpy as np
+
     age: Floats = np.log10(np.maximum(submission, 1))
-    return length * waiting.size + 870 * age
+    return age
 
 
 class FairShare:
@@ -238,5 +267,8 @@ _ORDERS: dict[str, Order] = {
     "wfp3": wfp3,
     "unicep": unicep,
     "f1": f1,
+    "f2": f2,
+    "f3": f3,
+    "f4": f4,
     "f1-queue": f1_of_queue,
 }

@@ -27,6 +27,9 @@ ORDERS = (
     "wfp3",
     "unicep",
     "f1",
+    "f2",
+    "f3",
+    "f4",
     "f1-queue",
     "fair-share",
 )

@@ -19,7 +19,7 @@ from tests.schedulers.test_orders import bench_with, job, names, run_for
 
 SAMPLE = Path("workloads/sample.swf")
 
-#: Published orders as formulas; ``unicep`` counts one host like two, ``f1`` times below a second like one.
+#: Published orders as formulas; ``unicep`` counts one host like two, the others no time below a second.
 AS_FORMULAS = {
     "submission": "submit",
     "shortest": "walltime",
@@ -28,6 +28,9 @@ AS_FORMULAS = {
     "wfp3": "-size * (wait / walltime) ** 3",
     "unicep": "-wait / (log2(max(size, 2)) * walltime)",
     "f1": "log10(max(walltime, 1)) * size + 870 * log10(max(submit, 1))",
+    "f2": "sqrt(walltime) * size + 25600 * log10(max(submit, 1))",
+    "f3": "walltime * size + 6860000 * log10(max(submit, 1))",
+    "f4": "walltime * sqrt(size) + 530000 * log10(max(submit, 1))",
 }
 
 
@@ -101,8 +104,13 @@ def test_what_is_no_formula_is_refused(text: str, fault: str) -> None:
 
 
 def test_a_name_that_no_order_has_is_answered_with_those_there_are() -> None:
-    with pytest.raises(InputError, match="there is no order 'tallest'; choose among submission, shortest,"):
-        Easy(order="tallest")
+    with pytest.raises(InputError, match="there is no order 'random'; choose among submission, shortest,"):
+        Easy(order="random")
+
+
+def test_a_name_that_is_nearly_one_is_told() -> None:
+    with pytest.raises(InputError, match=r"there is no order 'unicef' \(did you mean 'unicep'\?\); choose"):
+        Easy(order="unicef")
 
 
 def test_what_is_not_a_number_goes_last() -> None:

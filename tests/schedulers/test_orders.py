@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, log2, log10
+from math import inf, log2, log10, sqrt
 
 import pytest
 from hypothesis import given
@@ -42,6 +42,9 @@ FORMULAS: dict[OrderName, Callable[[Job], float]] = {
     "wfp3": lambda job: -job.size * ((NOW - job.submission_time) / job.walltime) ** 3,
     "unicep": lambda job: -(NOW - job.submission_time) / (log2(max(job.size, 2)) * job.walltime),
     "f1": lambda job: log10(max(job.walltime, 1)) * job.size + 870 * log10(max(job.submission_time, 1)),
+    "f2": lambda job: sqrt(job.walltime) * job.size + 25_600 * log10(max(job.submission_time, 1)),
+    "f3": lambda job: job.walltime * job.size + 6_860_000 * log10(max(job.submission_time, 1)),
+    "f4": lambda job: job.walltime * sqrt(job.size) + 530_000 * log10(max(job.submission_time, 1)),
 }
 
 jobs = st.lists(
