@@ -38,6 +38,14 @@ TODAY, CANDIDATE = "today", "candidate"
 CONFIGURATION = "configuration_file"
 
 
+#: What the plan of the best settings begins with.
+_NOT_HELD_OUT = """\
+# One simulation of the whole log, measured in all of its parts, also in those that were searched: {parts}.
+# So its tables are not the result on the parts that were held out, which is in result.json and index.html.
+
+"""
+
+
 class _Slurm(Struct, forbid_unknown_fields=True):
     """What changes in the configuration of Slurm that the candidate has."""
 
@@ -128,6 +136,12 @@ class TuningPlan:
         if content.users is not None:
             ((users, what),) = content.users.items()
             self._users = entries.users(users, what)
+            if self._users.is_population and not content.continuous:
+                fault = (
+                    f"{self._users.choice.name} makes a population of the users of a log, and of each part "
+                    "it would be another one; write `continuous = true`, to measure parts of one simulation"
+                )
+                self._text.fail(("users", users), fault)
         self._today = entries.scheduler(TODAY, content.schedulers[TODAY])
         self.experiments({name: dimension.first for name, dimension in self.search.items()})
 
@@ -190,14 +204,17 @@ class TuningPlan:
         own = [digest_of_file(Path(__file__).with_name(f"{name}.py")) for name in names]
         return digest_of_value([msgspec.to_builtins(said), digests, code, own])
 
-    def plan_of_best(self, settings: Settings) -> str:
-        """A plan of a campaign that has today's settings and those that were found."""
+    def plan_of_best(self, settings: Settings, searched: Sequence[int]) -> str:
+        """A plan of a campaign that has today's settings and those that were found.
+
+        A campaign measures windows of one simulation of the whole log, which is said at its beginning.
+        """
         best = self._candidate(settings).choice
         content = self._text.content
         ((log, entry),) = self._content.logs.items()
         words: dict[str, Any] = {
             "name": f"{self.name}-best",
-            "title": f"{self.title or self.name}: today's settings and the best that were found",
+            "title": f"{self.title or self.name}: today's settings and the best found, on all parts",
             "metrics": [*dict.fromkeys(each.metric for each in self.objectives)],
             "baseline": TODAY,
             "parts": self.division.parts,
@@ -214,7 +231,7 @@ class TuningPlan:
         }
         if self._content.seeds:
             words["seeds"] = self._content.seeds
-        return to_toml(words)
+        return _NOT_HELD_OUT.format(parts=", ".join(map(str, searched))) + to_toml(words)
 
     def _kept(self, name: str) -> dict[str, Any]:
         """What an entry says besides the scheduler and its options."""

@@ -127,7 +127,7 @@ def tuned(plan: TuningPlan, text: str, workers: int | None, progress: bool) -> T
     write_file(plan.folder / "result.json", msgspec.json.format(msgspec.json.encode(found)))
     if found.finalists:
         settings = (found.best or found.finalists[0]).settings
-        write_file(plan.folder / "best.toml", plan.plan_of_best(settings))
+        write_file(plan.folder / "best.toml", plan.plan_of_best(settings, found.search_parts))
     return found
 
 

@@ -114,6 +114,8 @@ def test_figures_are_those_of_a_simulation_of_each_part(tmp_path: Path) -> None:
 def test_the_campaign_of_the_best_settings_can_be_read(whole: Path) -> None:
     runs = bp.Plan.read(whole / "best.toml").runs
     assert [name.rpartition("_")[2] for name in runs] == ["today", "best"]
+    said = (whole / "best.toml").read_text()
+    assert "those that were searched: 2, 3, 4, 5.\n" in said and "not the result on the parts" in said
 
 
 def test_parts_are_divided_by_time() -> None:
@@ -179,6 +181,17 @@ def test_users_who_react_and_seeds(tmp_path: Path) -> None:
     assert found.today[0] != found.trials[0].means[0]
 
 
+def test_a_population_is_one_simulation_of_all_parts(tmp_path: Path) -> None:
+    """Each part is a window of it, and the parts before them have their jobs, too."""
+    users = {"many": {"name": "resample", "options": {"weeks": 2, "seed": 1}}}
+    words = plan(users=users, continuous=True, search_parts=[2], held_out_parts=[3], trials=1, lead_out="0d")
+    found = bp.tune(words, tmp_path, workers=1)
+    around = bp.read_log(SAMPLE).period(end="8d")
+    options = {"weeks": "2", "seed": "1"}
+    alone = bp.simulate(around, "easy", hosts=64, users="resample", user_options=options, measure="4d:8d")
+    assert found.today == [pytest.approx(alone.metrics["mean_bounded_slowdown"], rel=1e-12)]
+
+
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
@@ -190,6 +203,8 @@ def test_users_who_react_and_seeds(tmp_path: Path) -> None:
         ({"schedulers": {"today": {"name": "easy"}}}, "has two entries"),
         ({"logs": {"one": {"file": "a.swf"}, "two": {"file": "b.swf"}}}, "on one entry"),
         ({"logs": {"one": {"file": "nowhere.swf"}}}, "there is no file"),
+        ({"users": {"many": {"name": "resample"}}}, r"users\.many: .* write `continuous = true`"),
+        ({"users": {"many": {"behaviour": "resample"}}}, "there is no such key; known are name, options"),
     ],
 )
 def test_mistakes_are_told(changes: dict[str, Any], fault: str, tmp_path: Path) -> None:
