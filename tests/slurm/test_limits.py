@@ -65,6 +65,14 @@ def test_resources_of_a_whole_qos() -> None:
     assert [name for name, start in found.items() if start > 1000] == ["3"]
 
 
+def test_the_processor_time_that_running_jobs_may_still_use() -> None:
+    """Each may use 3600 s of a processor; a third has to wait until two others have 6400 s left."""
+    found = starts(Qos(name="normal", grp_tres_run_seconds={"cpu": 10_000.0}), multifactor=True)
+    assert found["1"] < 100
+    assert 390 < found["2"] < 480, "though nothing has happened"
+    assert 1000 <= found["3"] < 1100, "the first two have ended"
+
+
 def test_a_limit_of_the_qos_counts_in_place_of_that_of_the_account() -> None:
     account = Association(account="phys", grp_jobs=1)
     assert sum(start > 900 for start in starts(Qos(name="normal"), account).values()) == 3

@@ -34,6 +34,7 @@ class Accounts:
         for each in configuration.associations:
             if each.user:
                 self._users.setdefault(each.user, []).append(each)
+        self.settings: list[LimitSettings] = [*configuration.qos, *configuration.associations]
         self._have_qos = any(each.default_qos for each in configuration.associations)
         """Whether associations have a QOS for jobs that do not say."""
         self._default_account = cache(self._default_account_of)
@@ -137,6 +138,13 @@ class Limits:
         """Whether there are any."""
         self._counts: dict[Key, dict[str, float]] = {}
         """How many jobs run that are counted together, and what they have."""
+        settings = [] if accounts is None else accounts.settings
+        self.depend_on_time = any(each.grp_tres_run_seconds for each in settings)
+        """Whether a job may start after a while though nothing has happened."""
+        self.now = 0
+        """The moment at which it is asked."""
+        self._ends: dict[Key, dict[str, float]] = {}
+        """What running jobs have, each multiplied with when its time limit is over."""
         self._holders_of: dict[tuple[str | None, ...], Sequence[Holder]] = {}
 
     def forbid(self, record: WaitingRecord) -> bool:
@@ -197,7 +205,16 @@ class Limits:
                 beside = self._counts.get(whose) if whose and not alone else None
                 if name := _exceeds(has, getattr(settings, limit, None), beside):
                     return _whose(key) + form.format(_called(name))
+            most = {} if alone else settings.grp_tres_run_seconds
+            if most and (name := _exceeds(job_seconds, most, self._seconds_left(key))):
+                called = "CPU" if name == "cpu" else _called(name)
+                return f"{_whose(key)}Grp{called}RunMinutesLimit"
         return ""
+
+    def _seconds_left(self, key: Key) -> dict[str, float]:
+        """What running jobs have until their time limits are over, of each resource."""
+        has = self._counts.get(key, {})
+        return {name: end - has[name] * self.now for name, end in self._ends.get(key, {}).items()}
 
     def change(self, running: RunningRecord, sign: int) -> None:
         """A job counts from now on, or no longer if the sign is -1."""
@@ -208,6 +225,10 @@ class Limits:
             has = self._counts.setdefault(key, {})
             for name, amount in tres.items():
                 has[name] = has.get(name, 0.0) + sign * amount
+            if self.depend_on_time:
+                ends, end = self._ends.setdefault(key, {}), running.start + running.waiting.limit * 60
+                for name, amount in tres.items():
+                    ends[name] = ends.get(name, 0.0) + sign * amount * end
 
     def _holders(self, record: WaitingRecord) -> Sequence[Holder]:
         """Whose limits count for a job, and who is counted; many jobs have the same."""
@@ -238,7 +259,7 @@ class Limits:
 #: Limits of what jobs have.
 _OF_TRES = (
     "max_tres_per_job", "max_tres_per_node", "max_tres_seconds_per_job", "grp_tres", "max_tres_per_user",
-    "max_tres_per_account",
+    "max_tres_per_account", "grp_tres_run_seconds",
 )  # fmt: skip
 
 

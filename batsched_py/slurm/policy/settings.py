@@ -412,7 +412,7 @@ UNUSED = {
         "preemption": "send_user_signal within_qos",
         "partitions": """over_subscribe_jobs exclusive_user root_only def_mem_per_gpu
             max_mem_per_node def_cpu_per_gpu""",
-        "limits": """grp_submit_jobs grp_tres_seconds grp_tres_run_seconds grp_wall grp_jobs_accrue
+        "limits": """grp_submit_jobs grp_tres_seconds grp_wall grp_jobs_accrue
             min_prio_thres""",
         "qos": """usage_threshold limit_factor max_submit_jobs_per_user max_submit_jobs_per_account
             max_jobs_accrue_per_user max_jobs_accrue_per_account min_tres_per_job""",
