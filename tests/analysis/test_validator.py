@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from batsched_py.analysis.conditions import Absence
 from batsched_py.analysis.schedule import read_schedule
 from batsched_py.analysis.validator import Facts, validate
-from batsched_py.analysis.validator.job_rules import lengths
+from batsched_py.analysis.validator.job_rules import as_queued, lengths
 from batsched_py.analysis.validator.rules import on_failed_hosts
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
@@ -518,3 +518,24 @@ def test_a_malleable_job_that_is_started_again_takes_its_time(note: str, told: b
     )
     found = list(lengths(again, [Workload("w0", [job], {"p": Delay(10.0)})], None))
     assert [(violation.rule, violation.jobs) for violation in found] == [("profile", ("w0!1#1",))] * told
+
+
+def test_jobs_that_waited_for_starts_of_this_instant_join_the_queue_after_the_others() -> None:
+    """At 10 s the long one ends and the first starts. What the late one asks for was over long before."""
+    after = {"c": "afterok:long", "late": "afterok:short", "second": "after:first"}
+    jobs = [
+        Job(f"w0!{name}", 0.0, 1, 100.0, "p", extra={"after": after[name]} if name in after else {})
+        for name in ("long", "short", "first", "c", "late", "second")
+    ]
+    schedule = pd.DataFrame(
+        {
+            "id": [job.id for job in jobs],
+            "submission_time": [0.0, 0.0, 1.0, 3.0, 10.0, 2.0],
+            "starting_time": [0.0, 0.0, 10.0, 12.0, 12.0, 12.0],
+            "finish_time": [10.0, 5.0, 20.0, 22.0, 22.0, 22.0],
+        }
+    )
+    arrivals = {f"w0!{name}": 10.0 for name in after}
+    queued = as_queued(schedule, [Workload("w0", jobs, {"p": Delay(10.0)})], arrivals).set_index("id")
+    assert queued["turn"].sort_values(kind="stable").index.tolist()[-3:] == ["w0!c", "w0!late", "w0!second"]
+    assert queued["turn"].tolist() == [0.0, 0.0, 0.0, 1.0, 2.0, 3.0]
