@@ -1,7 +1,8 @@
 """The plan of a search: a plan of one campaign, with a candidate whose settings are searched.
 
 Its tables ``logs``, ``platforms``, ``schedulers`` and ``users`` are those of campaigns, with one entry each,
-but for the schedulers: ``today`` is what is compared with, and ``candidate`` what is searched.
+but for the schedulers: ``today`` is what is compared with, and ``candidate`` what is searched. Platforms may
+be these two, as well.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from batsched_py.campaign.plan import PlanText, to_toml
 from batsched_py.campaign.plan_entries import Entries, PlannedPlugin, compose
 from batsched_py.campaign.prepare import make
 from batsched_py.errors import InputError
-from batsched_py.experiment import Choice, Experiment
+from batsched_py.experiment import Choice, Experiment, Scenario
 from batsched_py.output_files import write_file
 from batsched_py.slurm.changes import with_setting
 from batsched_py.slurm.policy.settings import Configuration, read_configuration
@@ -29,9 +30,9 @@ from batsched_py.slurm.scenario import configuration_text
 from batsched_py.trust import code_named_in
 from batsched_py.tuning.objectives import Objective
 from batsched_py.tuning.parts import Divided, Division, divided
-from batsched_py.tuning.space import Dimension, Settings, check_places, filled
+from batsched_py.tuning.space import Dimension, Settings, check_places, filled, filled_with_values, places_in
 
-#: The schedulers of a plan.
+#: The schedulers of a plan, and its platforms if sizes are searched.
 TODAY, CANDIDATE = "today", "candidate"
 
 #: The option of the policy of Slurm that names its configuration.
@@ -106,9 +107,11 @@ class TuningPlan:
             fail(
                 ("schedulers",), f"has two entries, `{TODAY}` and `{CANDIDATE}`, whose settings are searched"
             )
-        for table, entries in (("logs", content.logs), ("platforms", content.platforms)):
-            if len(entries) != 1:
-                fail((table,), "settings are searched on one entry; make a plan for each")
+        if len(content.logs) != 1:
+            fail(("logs",), "settings are searched on one entry; make a plan for each")
+        if not self._has_machines and (len(content.platforms) != 1 or places_in(content.platforms)):
+            fault = f"has one entry, or two, `{TODAY}` and `{CANDIDATE}`, whose sizes are searched"
+            fail(("platforms",), fault)
         if content.users is not None and len(content.users) != 1:
             fail(("users",), "settings are searched with one entry; make a plan for each")
         if not content.search:
@@ -118,7 +121,13 @@ class TuningPlan:
                 dimension.check()
         lines = [] if content.slurm is None else content.slurm.lines
         with self._text.blaming("search"):
-            check_places(content.search, [content.schedulers[CANDIDATE], lines])
+            searched = [content.schedulers[CANDIDATE], lines, content.platforms.get(CANDIDATE)]
+            check_places(content.search, searched)
+
+    @property
+    def _has_machines(self) -> bool:
+        """Whether the candidate has a platform of its own."""
+        return {*self._content.platforms} == {TODAY, CANDIDATE}
 
     def _read(self) -> None:
         content, entries = self._content, self._entries
@@ -130,8 +139,8 @@ class TuningPlan:
             )
         for unmade in entries.unmade.values():
             make(unmade.path, unmade.recipe)
-        ((platform, what),) = content.platforms.items()
-        self._platform = entries.platform(platform, what)
+        platform = TODAY if self._has_machines else next(iter(content.platforms))
+        self._platform = entries.platform(platform, content.platforms[platform])
         self._users: PlannedPlugin | None = None
         if content.users is not None:
             ((users, what),) = content.users.items()
@@ -161,12 +170,19 @@ class TuningPlan:
     @property
     def today(self) -> list[Experiment]:
         """Today's settings, with each seed."""
-        return self._with_seeds(self._today)
+        return self._with_seeds(self._platform, self._today)
 
     def experiments(self, settings: Mapping[str, float | int | str]) -> list[Experiment]:
         """The candidate with the settings of a trial, with each seed."""
         with code_named_in(self._text.file, self._trusted):
-            return self._with_seeds(self._candidate(settings))
+            return self._with_seeds(self._machine(settings), self._candidate(settings))
+
+    def _machine(self, settings: Mapping[str, float | int | str]) -> Scenario:
+        """The platform of the candidate."""
+        if not self._has_machines:
+            return self._platform
+        entry = filled_with_values(self._content.platforms[CANDIDATE], settings)
+        return self._entries.platform(CANDIDATE, entry)
 
     def _candidate(self, settings: Mapping[str, float | int | str]) -> PlannedPlugin:
         entry = filled(self._content.schedulers[CANDIDATE], settings)
@@ -185,9 +201,9 @@ class TuningPlan:
             write_file(file, text)
         return replace(planned, choice=Choice(choice.name, choice.options | {CONFIGURATION: str(file)}))
 
-    def _with_seeds(self, planned: PlannedPlugin) -> list[Experiment]:
+    def _with_seeds(self, platform: Scenario, planned: PlannedPlugin) -> list[Experiment]:
         seeds: Sequence[int | None] = self._content.seeds or [None]
-        return [compose(self._workloads, self._platform, planned, self._users, seed) for seed in seeds]
+        return [compose(self._workloads, platform, planned, self._users, seed) for seed in seeds]
 
     @cached_property
     def study(self) -> str:
@@ -225,10 +241,16 @@ class TuningPlan:
         for table in ("platforms", "users"):
             if table in content:
                 words[table] = _absolute(content[table], self._text.file.resolve().parent)
+        if self._has_machines:
+            machine = filled_with_values(words["platforms"].pop(CANDIDATE), settings)
+            words["platforms"]["best"] = machine
         words["schedulers"] = {
             name: {**self._kept(name), "name": choice.name, "options": dict(choice.options)}
             for name, choice in ((TODAY, self._today.choice), ("best", best))
         }
+        if words["schedulers"]["best"] == words["schedulers"][TODAY]:
+            del words["schedulers"]["best"]
+            words["baseline"] = f"platform={TODAY}"
         if self._content.seeds:
             words["seeds"] = self._content.seeds
         return _NOT_HELD_OUT.format(parts=", ".join(map(str, searched))) + to_toml(words)

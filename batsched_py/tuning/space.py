@@ -93,6 +93,29 @@ def filled(content: Any, settings: Mapping[str, float | int | str]) -> Any:
     return content
 
 
+def filled_with_values(content: Any, settings: Mapping[str, float | int | str]) -> Any:
+    """The same, and a text that is a place and nothing else becomes the number that is its value.
+
+    >>> filled_with_values({"hosts": "{h}", "file": "{f}.xml"}, {"h": 64, "f": "small"})
+    {'hosts': 64, 'file': 'small.xml'}
+    """
+    match content:
+        case str() if _PLACE.fullmatch(content):
+            text = filled(content, settings)
+            return next((kind(text) for kind in (int, float) if _is(kind, text)), text)
+        case Mapping():
+            return {key: filled_with_values(value, settings) for key, value in content.items()}
+    return filled(content, settings)
+
+
+def _is(kind: type[int] | type[float], text: str) -> bool:
+    try:
+        kind(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _value(name: str, settings: Mapping[str, float | int | str]) -> str:
     if name not in settings:
         raise InputError(f"there is no setting {{{name}}} in [search], which has {', '.join(settings)}")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import time
+from multiprocessing import get_context
 from pathlib import Path
+from random import Random
+from signal import SIGKILL
 from typing import Any
 
 import pytest
@@ -70,19 +71,26 @@ def test_trials_that_are_kept_are_not_done_again_and_the_others_come_out_the_sam
 
 
 @pytest.mark.slow
-def test_a_search_that_is_killed_loses_nothing(whole: Path, tmp_path: Path) -> None:
-    code = (
-        "import sys, batsched_py as bp; from tests.tuning.test_tune import plan; "
-        "bp.tune(plan(), sys.argv[1], workers=2)"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=SAMPLE.parents[1])
-    until = time.monotonic() + 600
-    while not (tmp_path / "trials" / "00000.json").exists() and time.monotonic() < until:
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
-    bp.tune(plan(), tmp_path, workers=1)
-    assert (tmp_path / "result.json").read_bytes() == (whole / "result.json").read_bytes()
+def test_a_search_that_is_killed_at_ten_random_moments_loses_nothing(tmp_path: Path) -> None:
+    """Each moment is shortly after a random number of trials, so that all of them are before the end."""
+    words = plan(trials=30, search_parts=[2, 3], held_out_parts=[4, 5])
+    bp.tune(words, tmp_path / "whole", workers=1)
+    folder, random, until = tmp_path / "killed", Random(1), time.monotonic() + 600
+    for number in sorted(random.sample(range(24), 10)):
+        process = get_context("fork").Process(target=bp.tune, args=(words, folder), kwargs={"workers": 2})
+        process.start()
+        while len([*folder.glob("trials/*.json")]) < number and time.monotonic() < until:
+            time.sleep(0.001)
+        time.sleep(random.uniform(0, 0.03))
+        process.kill()
+        process.join()
+        assert process.exitcode == -SIGKILL
+    bp.tune(words, folder, workers=2)
+    assert files_of(folder) == files_of(tmp_path / "whole")
+
+
+def files_of(folder: Path) -> dict[Path, bytes]:
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_other_plans_do_not_use_the_trials_that_are_kept(whole: Path, tmp_path: Path) -> None:
@@ -162,6 +170,24 @@ def test_lines_of_slurm_conf_are_searched(tmp_path: Path) -> None:
     assert "too few for a test" in " ".join(found.warnings)
 
 
+def test_sizes_of_machines_are_searched(tmp_path: Path) -> None:
+    schedulers = {"today": {"name": "easy"}, "candidate": {"name": "easy"}}
+    words = plan(
+        schedulers=schedulers,
+        platforms={"today": {"hosts": 64}, "candidate": {"hosts": "{h}"}},
+        search={"h": {"choices": [64, 128]}},
+        search_parts=[2],
+        held_out_parts=[3],
+        trials=4,
+    )
+    found = bp.tune(words, tmp_path, workers=1)
+    values = {each.settings["h"]: each.means for each in found.trials}
+    assert values["64"] == found.today
+    assert values["128"] < values["64"]
+    assert found.finalists[0].settings == {"h": "128"} and "--hosts 128" in found.finalists[0].command
+    assert [*bp.Plan.read(tmp_path / "best.toml").runs] == ["sample_today_today", "sample_best_today"]
+
+
 def test_users_who_react_and_seeds(tmp_path: Path) -> None:
     users = {"reacting": {"name": "think-time", "options": {"sessions": "arrival:60"}}}
     schedulers = {
@@ -203,6 +229,10 @@ def test_a_population_is_one_simulation_of_all_parts(tmp_path: Path) -> None:
         ({"schedulers": {"today": {"name": "easy"}}}, "has two entries"),
         ({"logs": {"one": {"file": "a.swf"}, "two": {"file": "b.swf"}}}, "on one entry"),
         ({"logs": {"one": {"file": "nowhere.swf"}}}, "there is no file"),
+        (
+            {"platforms": {"full": {"hosts": "{a}"}}},
+            "platforms: has one entry, or two, `today` and `candidate`",
+        ),
         ({"users": {"many": {"name": "resample"}}}, r"users\.many: .* write `continuous = true`"),
         ({"users": {"many": {"behaviour": "resample"}}}, "there is no such key; known are name, options"),
     ],
