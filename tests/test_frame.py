@@ -58,6 +58,18 @@ ROOMS_BELOW = {
         "decision",
         *_DECIDING,
     },
+    "benchmark": {
+        "testing",
+        "cli",
+        "api",
+        "campaign",
+        "analysis",
+        "experiment",
+        "engines",
+        "simulator",
+        "decision",
+        *_DECIDING,
+    },
     "tuning": {"slurm", "cli", "api", "campaign", "analysis", "experiment", *_DECIDING},
 }
 

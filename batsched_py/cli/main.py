@@ -58,6 +58,7 @@ class SigHup(KeyboardInterrupt):
 #: this one has its commands in its own ``commands.py``; here they are known by name only.
 COMMANDS = {
     "batsim": ("cli.batsim", "The built-in Batsim, with Batsim's options."),
+    "benchmark": ("benchmark.commands", "Compare policies on fixed tasks that anyone can repeat."),
     "calibrate": ("cli.validate", "Tell how far a simulation may be trusted for a log."),
     "campaign": ("cli.campaign", "Run a whole plan of simulations."),
     "change": ("cli.logs", "Cut, scale, filter, clean or shake a log."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
@@ -369,7 +369,7 @@ def new_batsim(
     platform: Platform,
     workloads: Sequence[Workload],
     prefix: str | None,
-    outputs: type[Outputs] = Outputs,
+    outputs: Callable[..., Outputs] = Outputs,
     for_batsim5: bool = False,
 ) -> Batsim:
     """The built-in Batsim for a decision process elsewhere; without a prefix it writes no files."""
