@@ -144,7 +144,7 @@ def write_leaderboard(file: Path, found: Table) -> None:
         escaped = [[html.escape(cell) for cell in row] for row in condition_rows(found, metric)]
         brackets = f"{word} / EASY's under each condition; in brackets where no difference is shown"
         content.append(table(brackets, ["policy", *found.conditions], escaped))
-        sections.append(section(f"By {word}", f"The metric {metric}.", *content, layout="wide"))
+        sections.append(section(f"By {word}", f"The metric {metric}.", *content, layout="wide tall"))
     figures = {metric: drawn(found, metric) for metric in COMPARED}
     write_figures_page(file, title, header, "".join(sections), figures)
 
