@@ -18,18 +18,27 @@ from batsched_py.benchmark.table import leaderboard
 from batsched_py.benchmark.tasks import standard
 from batsched_py.benchmark.workloads import Logs
 
-ORDERS = ("shortest", "smallest-area", "expansion-factor", "wfp3", "unicep", "f1-queue", "fair-share")
+ORDERS = (
+    "shortest",
+    "smallest-area",
+    "largest-area",
+    "expansion-factor",
+    "wfp3",
+    "unicep",
+    "f1-queue",
+    "fair-share",
+)
 
 POLICIES = [
     Policy.parse([name], {})
     for name in (
         "easy", "fcfs", "sjf", "ljf", "filler", "easy-sjbf", "conservative", "multi-queue", "user-aware",
-        "slurm", "pybatsim:easyBackfill",
+        "pybatsim:easyBackfill",
     )
 ]  # fmt: skip
 POLICIES += [Policy.parse(["easy"], {"order": order}) for order in ORDERS]
 POLICIES += [
-    Policy.parse(["easy"], {"ends": "all"}),
+    Policy.parse(["easy"], {"backfill": "shortest"}),
     Policy.parse(["python", "examples/any-language/fcfs.py", "{socket}"], {}, "fcfs.py over ZeroMQ"),
 ]
 

@@ -38,7 +38,7 @@ def benchmark_command() -> None:
       batsched-py benchmark run easy -o order=wfp3 --logs ~/logs
       batsched-py benchmark run --logs ~/logs -- ./my_scheduler --socket {socket}
       batsched-py benchmark verify easy.benchmark.json --logs ~/logs
-      batsched-py benchmark table *.benchmark.json -o leaderboard.html
+      batsched-py benchmark table *.benchmark.json --output leaderboard.html
     """
 
 
@@ -151,7 +151,7 @@ def table_command(results: Sequence[Path], files: Sequence[Path]) -> None:
     \b
     Examples:
       batsched-py benchmark table *.benchmark.json
-      batsched-py benchmark table *.benchmark.json -o leaderboard.html -o leaderboard.md
+      batsched-py benchmark table *.benchmark.json --output leaderboard.html --output leaderboard.md
     """
     from batsched_py.api.console import print_table
     from batsched_py.benchmark.page import heads, notes, rows, write_leaderboard
