@@ -7,7 +7,7 @@ tested. Weeks of one log are alike, so what the logs alone say stands beside it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import exp, log, nan
 from statistics import fmean
 from typing import Any
@@ -88,6 +88,18 @@ class Table(Struct, frozen=True):
 Values = Mapping[Task, float]
 
 
+class _Compared(Struct):
+    """What is compared in a metric; the p-values are not raised yet."""
+
+    best: str
+    """The policy with the best mean over all tasks, among those that have them all."""
+    ranks: dict[str, Estimate]
+    gains: dict[tuple[str, str], Gain]
+    """Against the reference, by policy and condition."""
+    rivals: dict[str, Gain]
+    """Against the best."""
+
+
 def leaderboard(results: Sequence[Result], benchmark: Benchmark) -> Table:
     """The table of some results."""
     names = [result.name for result in results]
@@ -95,55 +107,65 @@ def leaderboard(results: Sequence[Result], benchmark: Benchmark) -> Table:
         raise InputError(f"two results are called {twice!r}; give one of them another --name")
     if REFERENCE not in names:
         raise InputError(f"policies are compared with {REFERENCE}, whose result is not among these files")
+    states = {result.name: _states(result, benchmark) for result in results}
+    whole = [name for name in names if states[name].keys() == {"ok"}]
     conditions = list(dict.fromkeys(task.condition for task in benchmark.tasks))
-    whole = [result.name for result in results if set(_states(result, benchmark)) == {"ok"}]
-    gains: dict[tuple[str, str, str], Gain] = {}
-    rivals: dict[tuple[str, str, str], Gain] = {}
-    best: dict[str, str] = {}
-    ranks: dict[str, dict[str, Estimate]] = {}
-    for metric in COMPARED:
-        values = {result.name: _values(result, metric, benchmark) for result in results}
-        easy = values[REFERENCE]
-        for name in names:
-            for condition in (ALL, *conditions) if name != REFERENCE else ():
-                if (gain := _gain(values[name], easy, condition)) is not None:
-                    gains[metric, name, condition] = gain
-        first = min(whole or [REFERENCE], key=lambda name: _mean_log(values[name]))
-        best[metric], ranks[metric] = first, _ranks(values)
-        for name in names:
-            if name != first and (gain := _gain(values[name], values[first], ALL)) is not None:
-                rivals[metric, name, "best"] = gain
-    tested = gains | rivals
-    p_values = dict(zip(tested, holm([each.p_value for each in tested.values()]), strict=True))
-    rows = [
-        Row(
-            name=name,
-            gains={
-                metric: {
-                    condition: replace(gains[key], p_value=p_values[key])
-                    for condition in (ALL, *conditions)
-                    if (key := (metric, name, condition)) in gains
-                }
-                for metric in COMPARED
-            },
-            ranks={metric: ranks[metric][name] for metric in COMPARED},
-            is_best={
-                metric: name == best[metric] or p_values.get((metric, name, "best"), 1.0) >= SIGNIFICANT
-                for metric in COMPARED
-            },
-            states=_states(result, benchmark),
+    found = {
+        metric: _compared(
+            {result.name: _values(result, metric, benchmark) for result in results},
+            whole or [REFERENCE],
+            [ALL, *conditions],
         )
-        for name, result in zip(names, results, strict=True)
-    ]
+        for metric in COMPARED
+    }
+    nb_tests = _raise(found.values())
+    rows = [_row(name, found, states[name]) for name in names]
     return Table(
         version=benchmark.version,
         nb_tasks=len(benchmark.tasks),
         nb_units=len({task.unit for task in benchmark.tasks}),
         logs=[source.name for source in benchmark.logs],
-        nb_tests=len(tested),
+        nb_tests=nb_tests,
         conditions=conditions,
         rows=sorted(rows, key=lambda row: (row.ranks[next(iter(COMPARED))].mean, row.name)),
     )
+
+
+def _row(name: str, found: Mapping[str, _Compared], states: dict[str, int]) -> Row:
+    return Row(
+        name=name,
+        gains={
+            metric: {condition: gain for (its, condition), gain in each.gains.items() if its == name}
+            for metric, each in found.items()
+        },
+        ranks={metric: each.ranks[name] for metric, each in found.items()},
+        is_best={
+            metric: name == each.best or (name in each.rivals and not each.rivals[name].is_shown)
+            for metric, each in found.items()
+        },
+        states=states,
+    )
+
+
+def _compared(values: Mapping[str, Values], whole: Sequence[str], conditions: Sequence[str]) -> _Compared:
+    found = _Compared(min(whole, key=lambda name: _mean_log(values[name])), _ranks(values), {}, {})
+    for name, its in values.items():
+        for condition in conditions if name != REFERENCE else ():
+            if (gain := _gain(its, values[REFERENCE], condition)) is not None:
+                found.gains[name, condition] = gain
+        if name != found.best and (gain := _gain(its, values[found.best], ALL)) is not None:
+            found.rivals[name] = gain
+    return found
+
+
+def _raise(found: Iterable[_Compared]) -> int:
+    """Raise the p-values of all comparisons together, by Holm's method; how many they are."""
+    tables: list[dict[Any, Gain]] = [table for each in found for table in (each.gains, each.rivals)]
+    places = [(table, key) for table in tables for key in table]
+    raised = holm([table[key].p_value for table, key in places])
+    for (table, key), p_value in zip(places, raised, strict=True):
+        table[key] = replace(table[key], p_value=p_value)
+    return len(places)
 
 
 def _states(result: Result, benchmark: Benchmark) -> dict[str, int]:
