@@ -212,11 +212,23 @@ def start(folder: Path) -> Iterator[Row]:
     yield Row("metrics of 300 jobs", "0.47 s", "0.15 s", f"{took:.2f} s")
 
 
+def many(folder: Path) -> Iterator[Row]:
+    """Ten thousand short simulations in one process: a thousand of each of ten logs."""
+    import batsched_py as bp
+
+    logs = [write_log(folder / f"{seed}.swf", 100, 256, 0.8, seed=seed) for seed in range(1, 11)]
+    bp.simulate_many(logs[:1], "easy", hosts=100)
+    began = time.process_time()
+    table = bp.simulate_many(logs, ["easy"] * 1000, hosts=100)
+    took = time.process_time() - began
+    yield Row(f"{len(table):,} simulations of 256 jobs", "46 s", "15 s", f"{took:.1f} s")
+
+
 def main(*chosen: str) -> None:
     """Print the table in Markdown, all of it or the chosen sections."""
     sections = {
         each.__name__: each
-        for each in (against_cpp, overload, policies, features, campaign_run, memory, start)
+        for each in (against_cpp, overload, policies, features, campaign_run, many, memory, start)
     }
     print("| | before | asked, at most | now |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
