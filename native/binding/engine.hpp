@@ -9,20 +9,42 @@ namespace batsched {
 struct KeptOrder {
     int64_t last = 0;  // the arrival of the last job that has a score
 
-    void add(double score, int64_t arrival) { jobs_.push({score, arrival}); }
+    void add(double score, int64_t arrival) {
+        jobs_.push({score, arrival});
+        scores_[arrival] = score;
+    }
 
     // The first of the waiting jobs, all of which have a score.
     JobPtr head(const Queue& queue) {
         for (; !jobs_.empty(); jobs_.pop()) {
             if (JobPtr job = queue.at(jobs_.top().second)) return job;
+            scores_.erase(jobs_.top().second);
         }
-        throw std::runtime_error("jobs have joined or left the queue while it was put into an order");
+        throw changed();
+    }
+
+    // Some waiting jobs in this order.
+    std::vector<int64_t> sorted(std::vector<int64_t> arrivals) const {
+        std::vector<Entry> entries;
+        for (int64_t arrival : arrivals) {
+            auto found = scores_.find(arrival);
+            if (found == scores_.end()) throw changed();
+            entries.push_back({found->second, arrival});
+        }
+        std::sort(entries.begin(), entries.end());
+        std::transform(entries.begin(), entries.end(), arrivals.begin(), [](Entry entry) { return entry.second; });
+        return arrivals;
     }
 
 private:
     using Entry = std::pair<double, int64_t>;  // the score and the arrival of a job that may have left
 
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> jobs_;
+    std::unordered_map<int64_t, double> scores_;  // of these jobs
+
+    static std::runtime_error changed() {
+        return std::runtime_error("jobs have joined or left the queue while it was put into an order");
+    }
 };
 
 // A simulation with the Python objects that it calls.

@@ -12,6 +12,12 @@ struct RunningView : View {
     }
 };
 
+// The jobs that ran when they were asked for; an object is made of one when its turn has come.
+struct RunningJobs : View {
+    std::vector<JobPtr> jobs = {};
+    size_t next = 0;
+};
+
 struct PlanView : View {
     std::unique_ptr<AnyPlan> plan;
 };
@@ -24,6 +30,17 @@ int refuse_to_set(PyObject* self, PyObject*, PyObject*) {
 
 PyType_Slot frozen_slots[] = {{Py_tp_setattro, reinterpret_cast<void*>(refuse_to_set)}, {0, nullptr}};
 PyType_Slot running_slots[] = {visit_slot<RunningView>(), {0, nullptr}};
+PyType_Slot running_jobs_slots[] = {
+    visit_slot<RunningJobs>(),
+    {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
+    {Py_tp_iternext, reinterpret_cast<void*>(+[](PyObject* self) {
+         return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+             RunningJobs& running = inst<RunningJobs>(self);
+             if (running.next == running.jobs.size()) return nullptr;
+             return running_view_of(running.jobs[running.next++]).release().ptr();
+         });
+     })},
+    {0, nullptr}};
 PyType_Slot plan_slots[] = {visit_slot<PlanView>(), {0, nullptr}};
 
 void bind_reservations(nb::module_& module) {
@@ -112,15 +129,14 @@ void bind_running(nb::module_& module) {
         .def("__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); });
     name_as(job, "RunningJob");
     constexpr const char* kind = "Running";
+    nb::class_<RunningJobs>(module, "RunningJobs", nb::type_slots(running_jobs_slots));
     nb::class_<RunningView> running(module, kind, nb::type_slots(running_slots), "The running jobs.");
     running.def("__len__", [](const RunningView& self) { return self.engine->simulation.running.by_end().size(); })
         .def("__contains__", [](const RunningView& self, nb::handle id) { return bool(self.find(id)); }, any("job_id"))
         .def("__iter__", [](const RunningView& self) {
-            nb::list jobs;
-            for (const Running::Place& place : self.engine->simulation.running.by_end()) {
-                jobs.append(running_view_of(place.job));
-            }
-            return nb::iter(jobs);
+            RunningJobs now{{self.owner, self.engine}};
+            for (const Running::Place& place : self.engine->simulation.running.by_end()) now.jobs.push_back(place.job);
+            return now;
         });
     refuse_copies(running, kind);
     method(running, kind, "get", [](const RunningView& self, nb::handle id) -> nb::object {

@@ -145,6 +145,28 @@ std::vector<int64_t> in_order(Waiting waiting, nb::handle order, bool head_only)
     return ranked;
 }
 
+// Gives the jobs that have joined the queue since then their scores.
+void score_new(nb::handle self, KeptOrder& kept) {
+    Engine& engine = engine_of(self);
+    if (!engine.scores) throw std::runtime_error("the simulation has ended, and the order of its queue with it");
+    Waiting waiting = waiting_jobs(self, kept.last, kAnything);
+    std::vector<int64_t> arrivals = waiting.jobs.arrivals;
+    auto scores = nb::cast<nb::ndarray<const double, nb::ndim<1>, nb::c_contig>>(
+        nb::object(engine.scores)(nb::cast(std::move(waiting))));
+    if (scores.shape(0) != arrivals.size()) throw nb::value_error("an order gives one number for each job");
+    for (size_t place = 0; place < arrivals.size(); ++place) kept.add(scores.data()[place], arrivals[place]);
+    kept.last = engine.simulation.queue.nb_arrived();
+}
+
+// The arrivals of the jobs behind another that could be given what is free, in the order of the queue, which is kept.
+std::vector<int64_t> in_kept_order(nb::handle self, int64_t behind, Request free) {
+    Engine& engine = engine_of(self);
+    const Queue& queue = engine.simulation.queue;
+    std::shared_ptr<KeptOrder> kept = engine.kept;  // the order is a policy's, and may do anything meanwhile
+    if (kept->last < queue.nb_arrived()) score_new(self, *kept);
+    return kept->sorted(queue.select(behind, free, SIZE_MAX).arrivals);
+}
+
 Search search(nb::handle self, nb::object condition, nb::object order, nb::handle only_new, nb::handle given) {
     Engine& engine = engine_of(self);
     const Simulation& simulation = engine.simulation;
@@ -162,7 +184,10 @@ Search search(nb::handle self, nb::object condition, nb::object order, nb::handl
     if (is_true(only_new)) made.behind = simulation.queue.newest_settled();
     if (made.beside) made.behind = std::max(made.behind, simulation.tried(made.beside->reservation));
     made.is_ordered = engine.is_ordered || !order.is_none();
-    if (made.is_ordered) made.order = in_order(waiting_jobs(self, made.behind, simulation.free->available()), order, false);
+    if (!made.is_ordered) return made;
+    Request free = simulation.free->available();
+    made.order = order.is_none() && engine.kept ? in_kept_order(self, made.behind, free)
+                                                : in_order(waiting_jobs(self, made.behind, free), order, false);
     return made;
 }
 
@@ -174,19 +199,6 @@ Search all_waiting(nb::object self) {
     made.is_ordered = engine.is_ordered;
     if (made.is_ordered) made.order = in_order(waiting_jobs(self, 0, kAnything), nb::none(), false);
     return made;
-}
-
-// Gives the jobs that have joined the queue since then their scores.
-void score_new(nb::handle self, KeptOrder& kept) {
-    Engine& engine = engine_of(self);
-    if (!engine.scores) throw std::runtime_error("the simulation has ended, and the order of its queue with it");
-    Waiting waiting = waiting_jobs(self, kept.last, kAnything);
-    std::vector<int64_t> arrivals = waiting.jobs.arrivals;
-    auto scores = nb::cast<nb::ndarray<const double, nb::ndim<1>, nb::c_contig>>(
-        nb::object(engine.scores)(nb::cast(std::move(waiting))));
-    if (scores.shape(0) != arrivals.size()) throw nb::value_error("an order gives one number for each job");
-    for (size_t place = 0; place < arrivals.size(); ++place) kept.add(scores.data()[place], arrivals[place]);
-    kept.last = engine.simulation.queue.nb_arrived();
 }
 
 // The first of the waiting jobs, of which there are some.
