@@ -71,6 +71,9 @@ def test_the_processor_time_that_running_jobs_may_still_use() -> None:
     assert found["1"] < 100
     assert 390 < found["2"] < 480, "though nothing has happened"
     assert 1000 <= found["3"] < 1100, "the first two have ended"
+    assert not starts(Qos(name="normal", grp_tres_run_seconds={"cpu": 3599.0})), (
+        "nobody waits for ever for it"
+    )
 
 
 def test_a_limit_of_the_qos_counts_in_place_of_that_of_the_account() -> None:

@@ -331,7 +331,7 @@ class Slurm(Scheduler):
             due = min(due, self._cleaned[0][0])
         if state.waiting:
             # from when on a look at the whole queue may start a job that the last one did not start
-            depends = state.reservations or state.limits.depend_on_time
+            depends = state.reservations or (state.limits.depend_on_time and self._running)
             matters_now = depends or self._reordered or len(state.waiting) > self._depth
             due = min(due, self._clock.next_time(now if matters_now else state.next_moment(now)))
             if self._running:
