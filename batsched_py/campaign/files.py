@@ -237,7 +237,7 @@ def decode_json(content: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise InputError(f"is not what a campaign writes: {error}") from None
+        raise InputError(f"is not a file that batsched-py wrote: {error}") from None
 
 
 def _sync(path: Path) -> None:

@@ -428,7 +428,8 @@ class DecisionProcess:
 
     @property
     def _name(self) -> str:
-        return f"scheduler {shown(self.scheduler.name)}"
+        name = getattr(self.scheduler, "name", type(self.scheduler).__name__)
+        return f"scheduler {shown(name)}"
 
     def _events(self) -> list[ev.Event]:
         """What was heard, as events."""

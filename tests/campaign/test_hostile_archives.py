@@ -451,7 +451,7 @@ def test_metrics_that_are_none_are_one_line_though_their_manifest_knows_them(
     give_metrics(campaign.folder / "runs" / RUN, content)
     result = invoke("campaign", "report", campaign.folder)
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
-    assert "metrics.json: is not what a campaign writes" in result.stderr
+    assert "metrics.json: is not a file that batsched-py wrote" in result.stderr
 
 
 @pytest.mark.parametrize("value", [1e308, -1e308])

@@ -193,6 +193,15 @@ def test_a_scheduler_that_raises_is_named_with_the_place() -> None:
     assert f"{__file__}:" in str(raised.value)
 
 
+def test_a_scheduler_without_a_name_is_called_as_its_class() -> None:
+    class Nameless(Scheduler):
+        def schedule(self, cluster: Cluster) -> None:
+            raise KeyError("no such thing")
+
+    with pytest.raises(PolicyError, match="scheduler 'Nameless' failed at time 0: KeyError"):
+        DecisionProcess(Nameless()).react(begins())
+
+
 def test_a_slow_scheduler_answers_and_acts_later() -> None:
     process = DecisionProcess(Watcher(), scheduling_delay=2.5)
     assert process.react(begins()) == ev.Message(2.5, [])
