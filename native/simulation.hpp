@@ -261,6 +261,7 @@ private:
 
     void hear_submission(const JobPtr& job) {
         job->tell_in_ticks();
+        rows.busy.came();
         if (!early_notes_.empty()) {
             auto note = early_notes_.extract(job->id);
             if (note) job->note = std::move(note.mapped());
@@ -377,6 +378,7 @@ private:
             });
         }
         broken_by("RegisterJob " + job->id, [&] { register_job(job); });
+        rows.busy.came();
         broken_by("SetJobMetadata " + job->id, [&] { check_note(job->note); });
         do_nothing();
     }

@@ -231,7 +231,7 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
         })
         .def("flush", [](Engine& self) { self.simulation.rows.flush(); })
         .def_prop_ro("sums", [](const Engine& self) { return self.simulation.rows.sums; })
-        .def("busy_until", [](const Engine& self, double percent, int64_t nb_hosts) -> nb::object {
+        .def("busy_until", [](Engine& self, double percent, int64_t nb_hosts) -> nb::object {
             auto found = self.simulation.rows.busy.until(percent, nb_hosts);
             return found ? nb::make_tuple(found->first, found->second) : nb::object(nb::none());
         })
