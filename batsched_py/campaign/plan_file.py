@@ -327,7 +327,8 @@ class _Reader:
                 ("users", name),
                 f"{users.choice.name} users have the sessions and think times of the recorded load, so other "
                 "loads mean nothing for them; take a population of which there are more or fewer: "
-                'name = "resample", or rigid users, or exclude the other loads',
+                'name = "resample", or rigid users, or exclude the other loads, or give the same users '
+                "longer jobs (docs/users.md)",
             )
 
     def _remarks_on_loads(self, runs: Sequence[Run]) -> list[str]:

@@ -172,6 +172,17 @@ def test_python_reads_session_files(sample: Path, tmp_path: Path) -> None:
     assert one.equals(other)
 
 
+def test_the_same_users_have_longer_jobs_and_think_as_long(tmp_path: Path) -> None:
+    """A user thinks for 5 s behind a job of 10 s; with jobs twice as long, the next one comes 10 s later."""
+    log, longer, files = (tmp_path / name for name in ("log.swf", "longer.swf", "sessions.json"))
+    line = "{} {} 0 {} 1 -1 -1 1 -1 -1 1 7 1 -1 1 -1 -1 -1\n"
+    log.write_text("; MaxProcs: 8\n" + line.format(1, 0, 10) + line.format(2, 15, 4))
+    call_here(["sessions", log, "--delimit", "arrival:0", "--output", files])
+    call_here(["change", log, longer, "load", "factor=2", "by=run-times"])
+    jobs, _ = replayed(longer, tmp_path / "replayed", str(files))
+    assert jobs.decode().splitlines()[2].split(",")[3] == "25.000000"
+
+
 def test_files_that_are_read_are_written_again(sample: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     call_here(["sessions", sample, "--output", first])
