@@ -1,6 +1,6 @@
-"""Makes the playground: a page that simulates in the browser, as static files in out/playground.
+"""Makes the playground: a page that simulates in the browser, as static files in a folder.
 
-    python playground/build.py
+    python playground/build.py [FOLDER]
 
 Its Python is Pyodide's, from npm; the package is a wheel without the native engine. Nothing comes from
 elsewhere when the page is opened, so any web server will do.
@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TARGET = ROOT / "out" / "playground"
+TARGET = Path("out", "playground")
 
 PYODIDE = "pyodide-314.0.7.tgz"
 PYODIDE_SHA256 = "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0"
@@ -36,8 +36,8 @@ LIBRARIES = ("click==8.5.1", "msgspec==0.22.0")
 PLATFORM = "--platform pyemscripten_2026_0_wasm32 --python-version 3.14 --implementation cp --abi cp314"
 
 
-def main() -> None:
-    """Put everything together beside the target, and then in its place."""
+def main(target: Path = TARGET) -> None:
+    """Put everything together, and then in its place."""
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder, "playground")
         made.mkdir()
@@ -49,11 +49,11 @@ def main() -> None:
         add_wheels(made / "wheels")
         wheels = sorted(wheel.name for wheel in (made / "wheels").iterdir())
         (made / "wheels.json").write_text(json.dumps(wheels))
-        shutil.rmtree(TARGET, ignore_errors=True)
-        TARGET.parent.mkdir(exist_ok=True)
-        shutil.move(made, TARGET)
-    print(f"{TARGET.relative_to(ROOT)} is made; serve it and open it in a browser:")
-    print(f"  python3 -m http.server --bind 127.0.0.1 --directory {TARGET.relative_to(ROOT)} 8000")
+        shutil.rmtree(target, ignore_errors=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(made, target)
+    print(f"{target} is made; serve it and open it in a browser:")
+    print(f"  python3 -m http.server --bind 127.0.0.1 --directory {target} 8000")
 
 
 def add_python(target: Path, folder: Path) -> None:
@@ -100,4 +100,4 @@ def call(*command: str, **environment: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(Path, sys.argv[1:]))
