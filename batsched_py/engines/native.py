@@ -23,7 +23,6 @@ from batsched_py.protocol.jobs import HostState, Job, JobState
 from batsched_py.protocol.profiles import Delay, Homogeneous
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.selection import selection
 from batsched_py.simulator.catalog import refusal
 from batsched_py.simulator.outputs import Outputs, Results
@@ -44,8 +43,12 @@ _REFERENCE = {
 }
 
 
-#: The turns of EASY as the library takes them, too.
-_SCHEDULE = Easy.schedule
+#: The class whose turns the library takes, too; not imported, for the code of a run is that of its policy.
+_EASY = "batsched_py.schedulers.easy.Easy"
+
+
+def _place_of(code: Any) -> str:
+    return f"{code.__module__}.{code.__qualname__}"
 
 
 def misused(kind: str, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
@@ -146,10 +149,11 @@ class NativeSimulation(Simulation):
     def _is_plain_easy(self) -> bool:
         """Whether nobody could tell that the library itself takes all turns of the policy."""
         process, platform = self.process, self._setup.platform
-        policy = process.scheduler
+        policy: Any = process.scheduler
+        kind = type(policy)
         return (
-            type(policy) is Easy
-            and process.schedule == MethodType(_SCHEDULE, policy)
+            (_place_of(kind), _place_of(kind.schedule)) == (_EASY, f"{_EASY}.schedule")
+            and process.schedule == MethodType(kind.schedule, policy)
             and (policy.order, policy.backfill, policy.ends) == ("submission", "submission", "needed")
             and policy.selection == "lowest"
             and not platform.has_nodes

@@ -85,6 +85,7 @@ class Program:
                 )
         except OSError as error:
             raise InputError(f"{words[0]}: cannot be started: {error.strerror}") from None
+        self._seen_ended: float | None = None
         self._end = AskingEnd(self.endpoint, timeout, self._look)
 
     def __enter__(self) -> Program:
@@ -118,7 +119,12 @@ class Program:
 
     def _look(self, waited: float) -> None:
         """Do not wait for a program that has ended."""
-        if waited >= _ON_ITS_WAY and (code := self._process.poll()) is not None:
+        if (code := self._process.poll()) is None:
+            return
+        now = monotonic()
+        if self._seen_ended is None:
+            self._seen_ended = now
+        elif now - self._seen_ended >= _ON_ITS_WAY:
             raise PeerVanished(f"it ended with exit code {code}, and did not answer")
 
 

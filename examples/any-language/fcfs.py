@@ -42,7 +42,8 @@ BATSIM5 = {
 }
 HELLO = {"batprotocol_version": "1.0.0", "requested_simulation_features": {}}
 
-socket = zmq.Context().socket(zmq.REP)
+context = zmq.Context()
+socket = context.socket(zmq.REP)
 socket.bind(sys.argv[1])
 said, machine, free, queue, running, ended = BATSIM4, 0, [], [], {}, False
 while not ended:
@@ -75,3 +76,5 @@ while not ended:
     now = message["now"]
     events = [{"timestamp": now, said["type"]: kind, said["data"]: data} for kind, data in decisions]
     socket.send(json.dumps({"now": now, "events": events}).encode())
+socket.close()
+context.term()  # which waits until the last reply is sent
