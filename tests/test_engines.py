@@ -659,6 +659,17 @@ def test_a_signal_ends_the_turns_of_easy_that_the_library_takes() -> None:
 
 
 @native_only
+def test_the_library_takes_the_turns_of_plain_easy(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[Easy] = []
+    monkeypatch.setattr(
+        NativeSimulation, "_take_turns_of_easy", lambda self, cluster: taken.append(self.process.scheduler)
+    )
+    for policy in (Easy(), Easy(order="shortest"), Easy(backfill="shortest")):
+        under_easy(policy).run()
+    assert taken == [Easy()]
+
+
+@native_only
 def test_a_policy_made_of_easy_takes_its_turns_itself() -> None:
     turns: list[float] = []
 

@@ -43,8 +43,9 @@ _REFERENCE = {
 }
 
 
-#: The class whose turns the library takes, too; not imported, for the code of a run is that of its policy.
-_EASY = "batsched_py.schedulers.easy.Easy"
+#: The class whose turns the library takes, too, and their method. They are not imported, for the code of a
+#: run is that of its own policy.
+_EASY = ("batsched_py.schedulers.easy.Easy", "batsched_py.schedulers.easy.EasyBackfilling.schedule")
 
 
 def _place_of(code: Any) -> str:
@@ -152,7 +153,7 @@ class NativeSimulation(Simulation):
         policy: Any = process.scheduler
         kind = type(policy)
         return (
-            (_place_of(kind), _place_of(kind.schedule)) == (_EASY, f"{_EASY}.schedule")
+            (_place_of(kind), _place_of(kind.schedule)) == _EASY
             and process.schedule == MethodType(kind.schedule, policy)
             and (policy.order, policy.backfill, policy.ends) == ("submission", "submission", "needed")
             and policy.selection == "lowest"
