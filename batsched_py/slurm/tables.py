@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
@@ -36,11 +36,11 @@ def comparison_tables(found: Comparison) -> None:
         console.print(
             f"{found.only_recorded} jobs ran in the first only, {found.only_simulated} in the second only"
         )
-    console.print(_filled(HEADS, {"all jobs": cells(found.all)}))
+    console.print(filled(HEADS, {"all jobs": cells(found.all)}))
     for grouping, groups in found.groups.items():
         if groups:
             console.print(f"\nby {grouping}")
-            console.print(_filled(HEADS, {name: cells(groups[name]) for name in list(groups)[:SHOWN]}))
+            console.print(filled(HEADS, {name: cells(groups[name]) for name in list(groups)[:SHOWN]}))
             if len(groups) > SHOWN:
                 console.print(f"and {len(groups) - SHOWN} more, which --json and --output show")
 
@@ -55,7 +55,7 @@ def worth_tables(found: Worth) -> None:
     for grouping in ("partition", "account", "qos"):
         groups = found.groups.get(grouping, {})
         rows |= {f"{grouping} {name}": cells(groups[name]) for name in list(groups)[:SHOWN]}
-    console.print(_filled(HEADS, rows))
+    console.print(filled(HEADS, rows))
     console.print(f"Verdict: {found.verdict.trust}. {found.verdict.words}")
     for reason in found.verdict.reasons:
         console.print(f"  {harmless(reason)}")
@@ -70,9 +70,7 @@ def backtest_table(found: backtest.Backtest) -> None:
     console = console_for_tables()
     console.print(harmless(backtest.explained(found)))
     rows = {"all jobs": found.all, **found.groups}
-    console.print(
-        _filled(backtest.HEADS, {name: backtest.score_cells(score) for name, score in rows.items()})
-    )
+    console.print(filled(backtest.HEADS, {name: backtest.score_cells(score) for name, score in rows.items()}))
 
 
 def spread_table(found: Spread) -> None:
@@ -86,7 +84,7 @@ def spread_table(found: Spread) -> None:
         rows["starts apart, two recordings"] = ["pairs", *_range(found.recordings_apart)]
     rows["starts apart, simulated"] = [f"{found.simulations} simulations", *_range(found.starts_apart)]
     console = console_for_tables()
-    console.print(_filled(heads, rows))
+    console.print(filled(heads, rows))
     if found.deviation is not None:
         console.print(f"deviation of the mean wait: {found.deviation:+.1%}")
 
@@ -103,13 +101,13 @@ def what_if_tables(found: Outcome) -> None:
     console.print("utilization: {:.1%} before, {:.1%} after".format(*found.utilization))
     if told := ran_no_more(found):
         console.print(told)
-    console.print(_filled(EFFECT_HEADS, {"all jobs": effect_cells(found.all)}))
+    console.print(filled(EFFECT_HEADS, {"all jobs": effect_cells(found.all)}))
     for grouping, groups in found.groups.items():
         if groups:
             console.print(f"\nby {grouping}, those who gain most first")
             names = list(groups)
             chosen = names if len(names) <= SHOWN else names[: SHOWN // 2] + names[-SHOWN // 2 :]
-            console.print(_filled(EFFECT_HEADS, {name: effect_cells(groups[name]) for name in chosen}))
+            console.print(filled(EFFECT_HEADS, {name: effect_cells(groups[name]) for name in chosen}))
             if len(names) > SHOWN:
                 console.print(f"and {len(names) - SHOWN} between them, which --json and --output show")
 
@@ -124,18 +122,19 @@ def forecast_table(found: Forecast) -> None:
     if found.misplaced:
         console.print(f"{found.misplaced} running jobs do not fit on their nodes, as it seems")
     heads = forecast_heads(found)
-    console.print(_filled(heads, {job.id: forecast_cells(job, found) for job in found.jobs}))
+    console.print(filled(heads, {job.id: forecast_cells(job, found) for job in found.jobs}))
     if found.instead is not None:
         console.print(f"\njob {harmless(found.instead.id)}, as it is and instead")
         rows = {name: forecast_cells(job, found) for name, job in as_it_is_and_instead(found).items()}
-        console.print(_filled(heads, rows))
+        console.print(filled(heads, rows))
     if found.advice:
         console.print(f"\n{harmless(advice_title(found))}, what gains most first")
         rows = {each.option: advice_cells(each, found) for each in found.advice}
-        console.print(_filled(advice_heads(found), rows))
+        console.print(filled(advice_heads(found), rows))
 
 
-def _filled(heads: Sequence[str], rows: dict[str, list[str]]) -> Table:
+def filled(heads: Sequence[str], rows: Mapping[str, Sequence[str]]) -> Table:
+    """A table whose rows have names."""
     table = Table(box=None, pad_edge=False)
     for place, head in enumerate(heads):
         table.add_column(head, justify="right" if place else "left")

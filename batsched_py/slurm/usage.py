@@ -7,7 +7,7 @@ and never zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -17,17 +17,15 @@ import pandas as pd
 from msgspec import Struct
 
 from batsched_py.errors import InputError
-from batsched_py.protocol.hosts import expand
-from batsched_py.protocol.shown import shown
+from batsched_py.slurm.capacity import HOUR, Capacity, Level, Levels, Machine, down, reserved, spans_of
 from batsched_py.slurm.comparison import read_jobs
 from batsched_py.slurm.conf import read_cluster
-from batsched_py.slurm.reading import Clock, Findings, read_text
-from batsched_py.slurm.reservations import read_reservations
+from batsched_py.slurm.reading import Clock, Findings
 from batsched_py.workload.sources import read_log
 from batsched_py.workload.sources.accounting import names_of
+from batsched_py.workload.sources.sacct import STEP
 from batsched_py.workload.swf.log import Floats, SwfLog, start_of
 
-HOUR: Final = 3600.0
 _JOULES_OF_KWH: Final = 3.6e6
 
 #: Run times below this count as this in slowdowns, in seconds.
@@ -66,21 +64,6 @@ class Use(Struct, frozen=True, kw_only=True):
     """How many jobs tell their energy."""
     simulated_mean_wait: float | None = None
     simulated_median_wait: float | None = None
-
-
-class Capacity(Struct, frozen=True, kw_only=True):
-    """What became of a machine in a span of time, as shares of all its core hours; they add up to 1."""
-
-    core_hours: float
-    used: float
-    down: float | None
-    """Nodes that were down or drained; None where no listing tells of them, then they are among the idle."""
-    reserved: float | None
-    """Nodes that were reserved and idle; None where no listing tells of reservations."""
-    idle_while_jobs_waited: float
-    """For no waiting job fitted, or none was allowed to start: fragmentation, limits, priorities."""
-    idle: float
-    """While no job waited."""
 
 
 class Usage(Struct, frozen=True, kw_only=True):
@@ -137,7 +120,13 @@ def usage_of(path: Path, asked: Asked) -> Usage:
         simulated, jobs = str(asked.beside), _with_simulated(jobs, asked.beside, asked.zone, remarks)
     ran = jobs[jobs["ran"]]
     clock = Clock(0.0, asked.zone)
-    levels = Levels.of(ran, machine, _down(asked.events, clock), _reserved(asked.reservations, clock))
+    gone, kept = down(asked.events, clock), reserved(asked.reservations, clock, remarks)
+    levels = Levels.of(
+        ran,
+        machine,
+        None if gone is None else spans_of(gone, machine, "a down", remarks),
+        None if kept is None else spans_of(kept, machine, "a reserved", remarks),
+    )
     if levels.most_used > machine.cores:
         remarks.append(
             f"{levels.most_used:,.0f} cores were in use at once, and the machine of {asked.conf} has "
@@ -206,26 +195,22 @@ def _jobs(log: SwfLog, origin: float) -> pd.DataFrame:
 
 def _remarks(log: SwfLog, jobs: pd.DataFrame) -> list[str]:
     """What a reader has to know of the log."""
-    told = [f"left out: {what} ({count:,} x)" for what, count in log.left_out.items() if "step" not in what]
-    told += [f"guessed: {what} ({count:,} x)" for what, count in log.guessed.items() if "machine" not in what]
+    told = [f"left out: {what} ({count:,} x)" for what, count in log.left_out.items() if what != STEP]
+    guessed = {
+        what: count for what, count in log.guessed.items() if not what.startswith("size of the machine")
+    }
+    told += [f"guessed: {what} ({count:,} x)" for what, count in guessed.items()]
     unlimited = int((jobs["ran"] & jobs["limit"].isna()).sum())
     if unlimited:
         told.append(f"{unlimited:,} jobs have no time limit, and do not count in the time used")
     return told
 
 
-class Machine(Struct, frozen=True):
-    """How many cores there are, and how many each node has, as far as that is known."""
-
-    cores: int
-    nodes: dict[str, int] = {}
-
-
 def _machine(conf: Path | None, jobs: pd.DataFrame) -> tuple[Machine, bool]:
     """The machine of a ``slurm.conf``; without one, the most cores that were in use at once."""
     if conf is None:
         ran = jobs[jobs["ran"]]
-        most = _Level.of(ran["start"], ran["end"], ran["size"]).highest
+        most = Level.of(ran["start"], ran["end"], ran["size"]).highest
         return Machine(int(most)), False
     kinds = read_cluster(conf, Findings()).machine
     nodes = {name: kind.cores for kind in kinds for name in kind.names}
@@ -309,166 +294,3 @@ def _months(begin: float, end: float, zone: str) -> Iterator[tuple[str, tuple[fl
 
 def _date(moment: float, zone: str) -> str:
     return f"{pd.Timestamp(moment, unit='s', tz='UTC').tz_convert(zone):%Y-%m-%d %H:%M}"
-
-
-class Away(Struct, frozen=True):
-    """Nodes that are kept from jobs for a time."""
-
-    nodes: tuple[str, ...]
-    """None are all of them."""
-    begin: float
-    end: float
-
-
-def _down(path: Path | None, clock: Clock) -> list[Away] | None:
-    """The nodes that were down, of what ``sacctmgr -P show event`` printed."""
-    if path is None:
-        return None
-    head, *lines = read_text(path, Findings()).splitlines() or [""]
-    titles = [title.strip().lower() for title in head.split("|")]
-    if not {"nodename", "timestart", "timeend"} <= set(titles):
-        raise InputError(
-            f"{path}: has no columns NodeName, TimeStart and TimeEnd; print it by sacctmgr -P show event"
-        )
-    found = []
-    for number, line in enumerate(lines, start=2):
-        row = dict(zip(titles, map(str.strip, line.split("|")), strict=False))
-        if not row.get("nodename"):  # an event of the whole cluster, such as another number of processors
-            continue
-        try:
-            begin = clock.moment(row["timestart"])
-            end = np.inf if row["timeend"] in ("", "Unknown") else clock.moment(row["timeend"])
-            found.append(Away(tuple(expand(row["nodename"])), begin, end))
-        except (KeyError, ValueError):
-            raise InputError(
-                f"{path}, line {number}: {shown(line)} does not say which nodes, and when"
-            ) from None
-    return found
-
-
-def _reserved(paths: Sequence[Path], clock: Clock) -> list[Away] | None:
-    """The nodes that were reserved; reservations that name no nodes are not known of."""
-    if not paths:
-        return None
-    findings = Findings()
-    read = [each for path in paths for each in read_reservations(path, clock, findings)]
-    findings.check()
-    return [
-        Away(() if each.nodes.upper() == "ALL" else tuple(expand(each.nodes)), each.start, each.end)
-        for each in read
-        if each.nodes
-    ]
-
-
-class _Level(Struct, frozen=True):
-    """A number that changes over time: so much from each moment on."""
-
-    moments: Floats
-    values: Floats
-
-    @classmethod
-    def of(cls, begins: Iterable[float], ends: Iterable[float], amounts: Iterable[float]) -> _Level:
-        """How much there is at once of what begins and ends."""
-        begin, end = np.asarray(begins, float), np.asarray(ends, float)
-        amount = np.asarray(amounts, float)
-        moments, places = np.unique(np.concatenate([begin, end]), return_inverse=True)
-        changes = np.zeros(len(moments))
-        np.add.at(changes, places, np.concatenate([amount, -amount]))
-        return cls(moments, np.cumsum(changes))
-
-    @property
-    def highest(self) -> float:
-        """The most there is."""
-        return float(self.values.max(initial=0.0))
-
-    def at(self, moments: Floats) -> Floats:
-        """How much there is from each of these moments on."""
-        places = np.searchsorted(self.moments, moments, side="right") - 1
-        return (
-            np.where(places < 0, 0.0, self.values[np.maximum(places, 0)])
-            if len(self.values)
-            else 0.0 * moments
-        )
-
-
-class Levels(Struct, frozen=True):
-    """How many cores are used, down, reserved and idle, and how many jobs wait, over time."""
-
-    machine: Machine
-    used: _Level
-    waiting: _Level
-    down: _Level | None
-    kept: _Level | None
-    """What is idle of reserved nodes."""
-
-    @classmethod
-    def of(
-        cls, ran: pd.DataFrame, machine: Machine, down: list[Away] | None, reserved: list[Away] | None
-    ) -> Levels:
-        """The levels of the jobs that ran."""
-        waited = ran[ran["start"] > ran["eligible"]]
-        return cls(
-            machine,
-            _Level.of(ran["start"], ran["end"], ran["size"]),
-            _Level.of(waited["eligible"], waited["start"], np.ones(len(waited))),
-            None if down is None else _level_of(down, machine),
-            None if reserved is None else _idle_of(reserved, ran, machine),
-        )
-
-    @property
-    def most_used(self) -> float:
-        """The most cores that were in use at once."""
-        return self.used.highest
-
-    def within(self, begin: float, end: float) -> Capacity:
-        """What became of the machine in a span of time."""
-        levels = [each for each in (self.used, self.waiting, self.down, self.kept) if each is not None]
-        inside = [each.moments[(each.moments > begin) & (each.moments < end)] for each in levels]
-        moments = np.unique(np.concatenate([[begin], *inside]))
-        lengths = np.diff(np.append(moments, end))
-        cores = float(self.machine.cores)
-        left = cores - np.minimum(used := self.used.at(moments), cores)
-        down = np.minimum(0 * left if self.down is None else self.down.at(moments), left)
-        kept = np.minimum(0 * left if self.kept is None else self.kept.at(moments), left - down)
-        idle = left - down - kept
-        waits = self.waiting.at(moments) > 0
-        whole = cores * (end - begin)
-
-        def share(amount: Floats) -> float:
-            return float((amount * lengths).sum() / whole)
-
-        return Capacity(
-            core_hours=whole / HOUR,
-            used=share(used),
-            down=None if self.down is None else share(down),
-            reserved=None if self.kept is None else share(kept),
-            idle_while_jobs_waited=share(np.where(waits, idle, 0.0)),
-            idle=share(np.where(waits, 0.0, idle)),
-        )
-
-
-def _level_of(away: Sequence[Away], machine: Machine) -> _Level:
-    """How many cores are away."""
-    known = machine.nodes
-    amounts = [
-        machine.cores if not each.nodes else sum(known.get(name, 0) for name in each.nodes) for each in away
-    ]
-    return _Level.of([each.begin for each in away], [each.end for each in away], amounts)
-
-
-def _idle_of(reserved: Sequence[Away], ran: pd.DataFrame, machine: Machine) -> _Level:
-    """How many cores of reserved nodes no job has; a job has as many cores of each of its nodes."""
-    kept = _level_of(reserved, machine)
-    begins, ends, amounts = [], [], []
-    for hosts, start, end, size in ran[["hosts", "start", "end", "size"]].itertuples(index=False):
-        names = expand(hosts) if hosts else []
-        for each in reserved:
-            begin, over = max(start, each.begin), min(end, each.end)
-            inside = len(names) if not each.nodes else len(set(names).intersection(each.nodes))
-            if begin < over and inside:
-                begins.append(begin)
-                ends.append(over)
-                amounts.append(size * inside / len(names))
-    taken = _Level.of(begins, ends, amounts)
-    moments = np.unique(np.concatenate([kept.moments, taken.moments]))
-    return _Level(moments, np.maximum(kept.at(moments) - taken.at(moments), 0.0))

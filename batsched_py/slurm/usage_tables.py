@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rich.table import Table
@@ -12,7 +12,9 @@ from batsched_py.analysis import pages
 from batsched_py.analysis.pages import Axis, Bar, Figure, Layer, Point, or_unknown, time_text
 from batsched_py.api.console import console_for_tables
 from batsched_py.protocol.shown import harmless
-from batsched_py.slurm.usage import Capacity, Usage, Use
+from batsched_py.slurm.capacity import Capacity
+from batsched_py.slurm.tables import filled
+from batsched_py.slurm.usage import Usage, Use
 
 #: So many groups of a kind are printed, those of most core hours; the page and the JSON have all of them.
 SHOWN = 12
@@ -102,7 +104,7 @@ def usage_tables(found: Usage) -> None:
         console.print(harmless(note))
     console.print("\nwhat became of the machine")
     spans = {"all": found.capacity, **found.month_capacity}
-    console.print(_filled(capacity_heads(), {name: capacity_cells(each) for name, each in spans.items()}))
+    console.print(filled(capacity_heads(), {name: capacity_cells(each) for name, each in spans.items()}))
     console.print("\nby month")
     _print(found, {"all": found.all, **found.months}, console.print)
     for grouping, groups in found.groups.items():
@@ -113,16 +115,7 @@ def usage_tables(found: Usage) -> None:
 
 
 def _print(found: Usage, uses: Mapping[str, Use], write: Callable[[Table], None]) -> None:
-    write(_filled(heads(found), {name or "(none)": cells(use, found) for name, use in uses.items()}))
-
-
-def _filled(titles: Sequence[str], rows: Mapping[str, list[str]]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for place, title in enumerate(titles):
-        table.add_column(title, justify="right" if place else "left")
-    for name, row in rows.items():
-        table.add_row(harmless(name), *row)
-    return table
+    write(filled(heads(found), {name or "(none)": cells(use, found) for name, use in uses.items()}))
 
 
 def write_usage_page(path: str | Path, found: Usage) -> None:

@@ -109,6 +109,22 @@ def test_a_job_on_reserved_nodes_uses_them(files: Path) -> None:
     assert january.reserved == 0.125, "job 1 has the cores of n2, and n3 is idle"
 
 
+def test_a_node_that_is_told_twice_is_away_once(files: Path) -> None:
+    once = told(files).month_capacity
+    (files / "reservations.txt").write_text(RESERVATIONS + RESERVATIONS.replace("=class", "=again"))
+    (files / "events.txt").write_text(EVENTS + EVENTS.splitlines()[-1].replace("01:00:00", "01:30:00") + "\n")
+    assert told(files).month_capacity == once
+
+
+def test_what_is_told_of_no_node_of_the_machine_is_left_out_and_said(files: Path) -> None:
+    (files / "reservations.txt").write_text(RESERVATIONS.replace("Nodes=n4", "Nodes=(null)"))
+    (files / "events.txt").write_text(EVENTS.replace("|n4|", "|x[1-3]|"))
+    found = told(files)
+    assert (found.capacity.down, found.capacity.reserved) == (0, 0)
+    assert "left out: reservation that does not name its nodes (1 x)" in found.remarks
+    assert "left out: a down node that slurm.conf does not have (3 nodes)" in found.remarks
+
+
 def test_what_nothing_tells_is_unknown(files: Path) -> None:
     found = usage_of(files / "jobs.sacct", Asked(zone=ZONE))
     assert (found.cores, found.cores_told) == (12, False)
