@@ -1,4 +1,4 @@
-"""Doing the runs of a campaign on a Dask cluster that is there, or whose workers a batch system starts.
+"""Runs of a campaign, or trials of a search, on a Dask cluster: one that is there, or a batch system's.
 
 Workers need this package with the same code, and the files under the same paths, as on a shared file system.
 What a batch system wants to know (queue, project, walltime, memory) stands in the user's
@@ -14,12 +14,13 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from threading import Timer
-from typing import Any
+from typing import Any, TypeVar
 
 from batsched_py.campaign.executors import execute
 from batsched_py.campaign.files import workspace
@@ -42,29 +43,69 @@ PROTECTED = ("tls://", "wss://")
 #: Every server of Dask also speaks HTTP. Nobody needs that here: it is for this host alone, at any port.
 LOOPBACK = "127.0.0.1:0"
 
+#: What a task is about, and what comes of it.
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
 _log = logging.getLogger(__name__)
 
 
-class DaskCluster:
+class Connection:
+    """A Dask cluster that one talks to."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def each(
+        self, function: Callable[[Item], Result], items: Sequence[Item]
+    ) -> Iterator[tuple[Item, Result | Exception]]:
+        """What a function comes to for each item, as soon as it is done, or why there is nothing."""
+        try:
+            submitted = {self._client.submit(function, item, pure=False): item for item in items}
+            for future in _distributed().as_completed(submitted, loop=self._client.loop):
+                if future.cancelled() or future.status == "lost":
+                    raise CancelledError
+                yield submitted[future], future.exception() or future.result()
+        except (CancelledError, OSError):
+            raise _gone() from None
+
+
+class _OnDask(ABC):
+    @abstractmethod
+    def connected(self, folder: Path, nb_tasks: int) -> AbstractContextManager[Connection]:
+        """A connection, for so many tasks whose results are in a folder that all workers see."""
+
+    def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
+        """Do all runs; tell of each as soon as it is done."""
+        if not runs:
+            return
+        with self.connected(Path(runs[0].campaign), len(runs)) as connection:
+            for run, result in connection.each(execute, runs):
+                if isinstance(result, Exception):
+                    result = RunResult.failed(run, f"on its Dask worker: {result}")
+                yield result
+
+
+class DaskCluster(_OnDask):
     """A Dask cluster whose scheduler listens at an address such as ``tls://host:8786``."""
 
     def __init__(self, address: str) -> None:
         _distributed()
         self._address = address
 
-    def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
-        """Do all runs; tell of each as soon as it is done."""
+    def connected(self, folder: Path, nb_tasks: int) -> AbstractContextManager[Connection]:
+        """A connection to it, as it is."""
         if not self._address.startswith(PROTECTED):
             _log.warning(
                 "the Dask cluster at %s is open to everyone who reaches it: they can run code as you; "
                 "start it with keys, and use tls:// (docs/campaigns.md)",
                 self._address,
             )
-        return _run(self._address, runs)
+        return _connected(self._address)
 
 
-class BatchSystem:
-    """Dask workers as jobs of a batch system; they are gone when the last run is done."""
+class BatchSystem(_OnDask):
+    """Dask workers as jobs of a batch system; they are gone when the last task is done."""
 
     def __init__(self, kind: str, workers: int) -> None:
         try:
@@ -78,16 +119,16 @@ class BatchSystem:
         self._class = getattr(dask_jobqueue, BATCH_SYSTEMS[kind])
         self._workers = workers
 
-    def run(self, runs: Sequence[Run]) -> Iterator[RunResult]:
-        """Do all runs; tell of each as soon as it is done."""
-        if not runs:
-            return
+    @contextmanager
+    def connected(self, folder: Path, nb_tasks: int) -> Iterator[Connection]:
+        """A connection to a cluster that is started for these tasks."""
         with (
-            workspace(Path(runs[0].campaign).absolute() / WORK, "keys") as keys,
+            workspace(folder.absolute() / WORK, "keys") as keys,
             self.cluster(keys) as cluster,
         ):
-            cluster.scale(min(self._workers, len(runs)))
-            yield from _run(cluster, runs)
+            cluster.scale(min(self._workers, nb_tasks))
+            with _connected(cluster) as connection:
+                yield connection
 
     def cluster(self, keys: Path) -> Any:
         """The cluster, without workers yet; each of them will be a process with one thread.
@@ -148,23 +189,21 @@ def _distributed() -> Any:
     return distributed
 
 
-def _run(cluster: Any, runs: Sequence[Run]) -> Iterator[RunResult]:
-    distributed = _distributed()
+@contextmanager
+def _connected(cluster: Any) -> Iterator[Connection]:
     try:
-        client = distributed.Client(cluster, timeout=PATIENCE, set_as_default=False)
+        client = _distributed().Client(cluster, timeout=PATIENCE, set_as_default=False)
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(f"there is no Dask cluster at {cluster}: {error}") from None
     try:
         with _dask_is_quiet(), client, _telling_that_no_worker_comes(client):
-            submitted = {client.submit(execute, run, pure=False): run for run in runs}
-            for future in distributed.as_completed(submitted, loop=client.loop):
-                if future.cancelled() or future.status == "lost":
-                    raise CancelledError
-                fault = future.exception()
-                failed = RunResult.failed(submitted[future], f"on its Dask worker: {fault}")
-                yield future.result() if fault is None else failed
-    except (CancelledError, OSError):
-        raise PeerVanished("the Dask cluster is gone; what is finished stays, run again to go on") from None
+            yield Connection(client)
+    except CancelledError:
+        raise _gone() from None
+
+
+def _gone() -> PeerVanished:
+    return PeerVanished("the Dask cluster is gone; what is finished stays, run again to go on")
 
 
 @contextmanager

@@ -38,7 +38,7 @@ from batsched_py.errors import BatschedError, InputError
 from batsched_py.trust import trusting
 
 if TYPE_CHECKING:
-    from batsched_py.campaign.store import Executor
+    from batsched_py.campaign.dask_cluster import BatchSystem, DaskCluster
 
 
 def execute(run: Run) -> RunResult:
@@ -162,7 +162,8 @@ class Processes:
     """So many workers, one for each core unless told otherwise."""
 
     def __init__(self, workers: int | None = None) -> None:
-        self._workers = workers or usable_cores()
+        self.workers = workers or usable_cores()
+        """How many there are."""
         self.meanwhile: Callable[[], None] | None = None
         """Called now and then, to show the progress of all runs."""
 
@@ -170,9 +171,9 @@ class Processes:
         """Do all runs; tell of each as soon as it is done."""
         waiting = deque((run, 1) for run in runs)
         workers: list[_Worker] = []
-        _check_descriptors(min(self._workers, len(runs)))
+        _check_descriptors(min(self.workers, len(runs)))
         try:
-            while len(workers) < min(self._workers, len(runs)):
+            while len(workers) < min(self.workers, len(runs)):
                 workers.append(_Worker())
             while True:
                 for worker in workers:
@@ -301,7 +302,7 @@ def _watch_parent() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def executor_of(kind: str, address: str | None, workers: int | None) -> Executor:
+def executor_of(kind: str, address: str | None, workers: int | None) -> Processes | DaskCluster | BatchSystem:
     """The executor of this name, with the address of a Dask scheduler or so many workers."""
     from batsched_py.campaign.dask_cluster import BatchSystem, DaskCluster
 

@@ -40,6 +40,13 @@ trust_option = option(
     "Load the policies and users that others' results or their plan name, and the logs: this executes "
     "their code.",
 )
+executor_option = option(
+    "--executor",
+    "Where it is done: here, on a Dask cluster, or by Dask workers that a batch system starts.",
+    type=click.Choice(EXECUTORS),
+    default="processes",
+)
+address_option = option("--address ADDRESS", "The scheduler of the Dask cluster, such as tls://host:8786.")
 simulator_option = option(
     "--simulator COMMAND", "`batsim`, or another command that starts a Batsim.", default=BUILT_IN
 )
@@ -96,13 +103,8 @@ def plan_command(plan_file: Path, folder: Path | None, log_folders: Sequence[Pat
 @folder_option
 @logs_option
 @option("-y, --yes", "Download missing logs without asking.")
-@option(
-    "--executor",
-    "Where runs are executed: here, on a Dask cluster, or by Dask workers that a batch system starts.",
-    type=click.Choice(EXECUTORS),
-    default="processes",
-)
-@option("--address ADDRESS", "The scheduler of the Dask cluster, such as tls://host:8786.")
+@executor_option
+@address_option
 @option(
     "-j, --workers N",
     "How many runs to execute at a time, here or by a batch system.  [default: the number of cores]",

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from batsched_py.api.terminal import say
-from batsched_py.cli.campaign import logs_option, trust_option
+from batsched_py.cli.campaign import address_option, executor_option, logs_option, trust_option
 from batsched_py.cli.options import FILE, FOLDER, json_option, option, print_json
 
 
@@ -16,9 +16,11 @@ from batsched_py.cli.options import FILE, FOLDER, json_option, option, print_jso
 @click.argument("plan_file", metavar="PLAN.toml", type=FILE)
 @option("-d, --directory DIR", "Where the results are.  [default: out/NAME]", name="folder", type=FOLDER)
 @logs_option
+@executor_option
+@address_option
 @option(
     "-j, --workers N",
-    "How many trials to do at a time.  [default: the number of cores]",
+    "How many trials to do at a time, here or by a batch system.  [default: the number of cores]",
     type=click.IntRange(min=1),
 )
 @json_option
@@ -27,6 +29,8 @@ def tune_command(
     plan_file: Path,
     folder: Path | None,
     log_folders: Sequence[Path],
+    executor: str,
+    address: str | None,
     workers: int | None,
     as_json: bool,
     trust: bool,
@@ -45,13 +49,16 @@ def tune_command(
     Examples:
       batsched-py tune examples/plans/tune.toml
       batsched-py tune kth.toml --logs ~/logs -j 8
+      batsched-py tune kth.toml --executor dask --address tls://head:8786
     """
+    from batsched_py.campaign.executors import executor_of
     from batsched_py.tuning.page import write_tuned_page
     from batsched_py.tuning.tables import tuned_tables
     from batsched_py.tuning.tune import read_plan, tuned
 
+    where = executor_of(executor, address, workers)
     plan, text = read_plan(plan_file, folder, log_folders, trust)
-    found = tuned(plan, text, workers, True)
+    found = tuned(plan, text, where, True)
     page = plan.folder / "index.html"
     write_tuned_page(page, found)
     if as_json:

@@ -7,6 +7,7 @@ be these two, as well.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -78,6 +79,21 @@ class _File(Struct, forbid_unknown_fields=True):
     continuous: bool = False
 
 
+class Source(Struct, frozen=True):
+    """What a plan is read from, by any process that sees the same files."""
+
+    file: Path
+    text: str
+    folder: Path
+    log_folders: tuple[Path, ...]
+    trusted: bool
+
+    def read(self) -> TuningPlan:
+        """The plan."""
+        text = PlanText(self.file, self.text, tomllib.loads(self.text))
+        return TuningPlan(text, self.folder, self.log_folders, self.trusted)
+
+
 class TuningPlan:
     """A plan without mistakes, which makes an experiment of the settings of a trial."""
 
@@ -86,6 +102,8 @@ class TuningPlan:
     ) -> None:
         self.folder = folder
         """Where the results are."""
+        places = tuple(each.absolute() for each in log_folders)
+        self.source = Source(text.file.absolute(), text.text, folder.absolute(), places, trust)
         self._text = text
         self._trusted = trust
         self._content = content = text.convert(text.content, _File, ())

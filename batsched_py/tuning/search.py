@@ -63,7 +63,7 @@ def _task(plan: TuningPlan, number: int, settings: dict[str, Any], stops: list[S
         experiments = plan.experiments(settings)
     except InputError as fault:
         experiments, error = [], str(fault)
-    file = plan.folder / "trials" / f"{number:05}.json"
+    file = plan.source.folder / "trials" / f"{number:05}.json"
     return Task(
         file=file,
         study=plan.study,

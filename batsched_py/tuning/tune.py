@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from batsched_py.api.log import FileName
 from batsched_py.api.terminal import shown, somebody_looks
-from batsched_py.campaign.executors import usable_cores
+from batsched_py.campaign.executors import executor_of
 from batsched_py.campaign.plan import PlanText, PlanWords
 from batsched_py.errors import InputError
 from batsched_py.experiment.run import run_command
@@ -23,7 +23,7 @@ from batsched_py.tuning.plan import TuningPlan
 from batsched_py.tuning.search import front, search
 from batsched_py.tuning.space import Settings
 from batsched_py.tuning.trials import Task, Trial
-from batsched_py.tuning.workers import Workers, working
+from batsched_py.tuning.workers import Executor, Workers, working
 
 #: So many settings of a front are compared with today's on the parts that are held out.
 MOST_FINALISTS = 5
@@ -86,6 +86,8 @@ def tune(
     directory: FileName | None = None,
     *,
     workers: int | None = None,
+    executor: str = "processes",
+    address: str | None = None,
     log_folders: Sequence[FileName] = (),
     trust: bool = False,
     progress: bool | None = None,
@@ -94,10 +96,12 @@ def tune(
 
     Trials are kept in the ``directory`` as they end, by default in ``out/NAME``. A search that was
     interrupted goes on with them, and finds the same. So many ``workers`` do trials, one for each core unless
-    told otherwise. See the documentation, "Tune your scheduler in ten minutes".
+    told otherwise: processes of this machine, or those of another ``executor`` of campaigns, such as "dask"
+    with the ``address`` of its scheduler. See the documentation, "Tune your scheduler in ten minutes".
     """
+    where = executor_of(executor, address, workers)
     read, text = read_plan(plan, directory, log_folders, trust)
-    return tuned(read, text, workers, somebody_looks() if progress is None else progress)
+    return tuned(read, text, where, somebody_looks() if progress is None else progress)
 
 
 def read_plan(
@@ -116,11 +120,11 @@ def read_plan(
     return TuningPlan(text, folder, [Path(each) for each in log_folders], trust), text.text
 
 
-def tuned(plan: TuningPlan, text: str, workers: int | None, progress: bool) -> Tuned:
+def tuned(plan: TuningPlan, text: str, where: Executor, progress: bool) -> Tuned:
     """Do the trials of a plan that are not done yet, and compare the best settings with today's."""
-    parts, count = plan.divided(), workers or usable_cores()
+    parts = plan.divided()
     write_file(plan.folder / "plan.toml", text)
-    with working({False: parts.searched, True: parts.kept}, count) as pool:
+    with working(plan, parts, where) as pool:
         bar = shown("trials", lambda: (pool.done, plan.trials + 1)) if progress else nullcontext()
         with bar:
             found = _found(plan, parts, pool)
@@ -191,7 +195,7 @@ def _task(plan: TuningPlan, name: str, settings: Settings, held_out: bool) -> Ta
     experiments = plan.experiments(settings) if settings else plan.today
     place = "held-out" if held_out else "trials"
     return Task(
-        file=plan.folder / place / f"{name}.json",
+        file=plan.source.folder / place / f"{name}.json",
         study=plan.study,
         settings=settings,
         experiments=experiments,

@@ -109,6 +109,49 @@ def test_a_campaign_goes_on_with_another_scheduler_when_one_is_killed(folder: Pa
     assert results(folder / "dask") == results(folder / "here")
 
 
+SEARCH = """
+objectives = ["mean_bounded_slowdown"]
+trials = 6
+batch = 3
+parts = "4d"
+search_parts = [2, 3]
+held_out_parts = [4, 5]
+
+[logs]
+sample = { file = "sample.swf" }
+
+[platforms]
+full = { file = "platform.xml" }
+
+[schedulers]
+today = { name = "easy" }
+candidate = { name = "easy", options = { order = "-wait / size**{a}" } }
+
+[search]
+a = { from = 0.0, to = 4.0 }
+"""
+
+
+def test_a_search_on_a_dask_cluster_finds_the_same(root: Path, folder: Path) -> None:
+    """The command names files from another folder than that of the workers."""
+    pytest.importorskip("optuna")
+    (folder / "search.toml").write_text(SEARCH)
+    (folder / "sample.swf").write_bytes((root / "workloads" / "sample.swf").read_bytes())
+    (folder / "platform.xml").write_bytes((root / "platforms" / "cluster64.xml").read_bytes())
+    place = folder / "elsewhere"
+    place.mkdir()
+    with cluster(folder) as (address, _):
+        where = ("--executor", "dask", "--address", address)
+        code, _, err = call(["tune", "../search.toml", "-d", "dask", *where], cwd=place)
+    assert code == 0, err
+    code, _, err = call(["tune", "../search.toml", "-d", "here", "-j", "1"], cwd=place)
+    assert code == 0, err
+    names = sorted(path.relative_to(place / "here") for path in (place / "here").rglob("*.json"))
+    assert len(names) == 6 + 1 + 2 + 1
+    for name in names:
+        assert (place / "dask" / name).read_bytes() == (place / "here" / name).read_bytes()
+
+
 def test_a_cluster_that_is_not_there(first_run: Callable[[], Run], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask_cluster, "PATIENCE", 0.1)
     with pytest.raises(InputError, match=r"there is no Dask cluster at tcp://127\.0\.0\.1:9: "):
