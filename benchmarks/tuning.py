@@ -1,15 +1,19 @@
 """The table of docs/tune.md: EASY's order, searched on four weeks of five logs, compared on all others.
 
     nice .venv/bin/python benchmarks/tuning.py ../shared/logs
+    nice .venv/bin/python benchmarks/tuning.py ../shared/logs --load 0.9
 
-The four weeks lie evenly in the whole weeks of each log. Results are kept in ``out/tuning``, and are the same
-with any number of workers.
+The four weeks lie evenly in the whole weeks of each log. With a load, the times between all arrivals of a log
+are multiplied by one factor, so that the whole log offers this load. Results are kept in ``out/tuning``, and
+are the same with any number of workers.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from argparse import ArgumentParser
+from math import fsum
 from pathlib import Path
 
 import batsched_py as bp
@@ -29,8 +33,10 @@ LOGS = {
 WEEK = 7 * 86400.0
 SEARCHED = 4
 
-#: On the four weeks of LLNL-Thunder no job waits, so there is nothing to search.
-TRIALS = {name: 10 if name == "LLNL-Thunder" else 200 for name in LOGS}
+TRIALS = 200
+
+#: On the four weeks of this log as it was recorded no job waits, so there is nothing to search.
+WITHOUT_WAITS, FEW_TRIALS = "LLNL-Thunder", 10
 
 ORDER = "-(wait / walltime)**{a} / size**{b} - {c} * wait"
 SEARCH = {
@@ -47,26 +53,42 @@ def weeks_of(file: Path) -> list[int]:
     return [2 + int((place + 0.5) * count / SEARCHED) for place in range(SEARCHED)]
 
 
-def tuned(name: str, file: Path) -> Tuned:
+def at_load(file: Path, load: float, changed: Path) -> Path:
+    """The log with other times between arrivals, so that it offers this load from first to last."""
+    log = bp.read_log(file)
+    jobs = log.columns
+    ran = jobs.select((jobs.processors > 0) & (jobs.run_time >= 0) & ~jobs.never_started)
+    span = float(ran.submit.max() - ran.submit.min())
+    assert log.hosts is not None
+    offered = fsum((ran.run_time * ran.processors).tolist()) / (log.hosts * span)
+    log.load(load / offered).save(changed)
+    return changed
+
+
+def tuned(name: str, file: Path, trials: int, folder: Path) -> Tuned:
     """What is found on a log."""
     plan = {
         "name": name,
         "objectives": ["mean_bounded_slowdown"],
-        "trials": TRIALS[name],
+        "trials": trials,
         "search_parts": weeks_of(file),
         "logs": {name: {"file": str(file.resolve())}},
         "schedulers": {"today": {"name": "easy"}, "candidate": {"name": "easy", "options": {"order": ORDER}}},
         "search": SEARCH,
     }
-    return bp.tune(plan, Path("out/tuning") / name, workers=1)
+    return bp.tune(plan, folder / name, workers=1)
 
 
-def main(folder: Path) -> None:
+def main(logs: Path, load: float | None) -> None:
     """Print the table, and the processor time of each log."""
     rows, p_values = [], []
+    folder = Path("out/tuning") if load is None else Path(f"out/tuning-{load:g}")
+    folder.mkdir(parents=True, exist_ok=True)
     for name, file in LOGS.items():
         began = time.process_time()
-        found = tuned(name, folder / file)
+        log = logs / file if load is None else at_load(logs / file, load, folder / f"{name}.swf")
+        trials = FEW_TRIALS if load is None and name == WITHOUT_WAITS else TRIALS
+        found = tuned(name, log, trials, folder)
         (best,) = found.finalists
         (each,) = best.compared
         assert each.gain is not None and each.p_value is not None
@@ -88,4 +110,8 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("logs", type=Path, help="The folder of the logs.")
+    parser.add_argument("--load", type=float, help="The load that each log offers; as recorded unless told.")
+    options = parser.parse_args()
+    main(options.logs, options.load)

@@ -81,9 +81,15 @@ class Formula:
         """The score of each job."""
         import numpy as np
 
-        with np.errstate(all="ignore"):
-            scores = self._score(waiting, now)
+        scores = self.values(waiting, now)
         return np.where(np.isnan(scores), np.inf, scores)
+
+    def values(self, waiting: Waiting, now: float) -> Floats:
+        """What the formula comes to for each job, which may be no number."""
+        import numpy as np
+
+        with np.errstate(all="ignore"):
+            return self._score(waiting, now)
 
     def _part(self, node: ast.expr, depth: int) -> Part:
         """What computes a part of the formula."""

@@ -6,18 +6,25 @@ to a whole number. The functions of numbers alone can be held against what ``spr
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
+from typing import Any, cast
 
 from msgspec import Struct
 
+from batsched_py.errors import InputError
+from batsched_py.ledger.queue import Waiting
+from batsched_py.schedulers.formulas import USAGE, Formula
 from batsched_py.slurm.policy.fair_share import Branch, FairShare
 from batsched_py.slurm.policy.job import PartitionRecord, RunningRecord, WaitingRecord
 from batsched_py.slurm.policy.limits import Accounts
 from batsched_py.slurm.policy.nodes import KIBIBYTES, Machine
 from batsched_py.slurm.policy.settings import Configuration, Priority
+
+_log = logging.getLogger(__name__)
 
 HIGHEST = 0xFFFFFFFF
 """A priority has 32 bits."""
@@ -217,13 +224,16 @@ class Multifactor(Priorities):
 
     def enter(self, records: Sequence[WaitingRecord], now: float) -> None:
         """Compute the priority of a job in each of its partitions."""
-        for record in records:
-            record.give_priority(self._priority(record, int(now)))
+        computed = self._computed(records, int(now))
+        for record, priority in zip(records, computed, strict=True):
+            record.give_priority(record.fields.priority or priority)
+
+    def _computed(self, records: Sequence[WaitingRecord], now: int) -> Sequence[int]:
+        """The priorities of jobs that were given none."""
+        return [self._priority(record, now) for record in records]
 
     def _priority(self, record: WaitingRecord, now: int) -> int:
-        """What it was given, or what is computed: if no usage counts, only age and size make a difference."""
-        if record.fields.priority:
-            return record.fields.priority
+        """If no usage counts, only age and size make a difference."""
         size, rest = record.parts
         if size != record.cpus or self._counts_usage:
             rest = weighted(self._settings, self._facts(record), self._scale).rest
@@ -309,10 +319,8 @@ class Multifactor(Priorities):
         if self._counts_usage and self._settings.fair_tree:
             self._fair_share.compute()
         incr_only, last = "incr_only" in self._settings.flags, int(self._last)
-        for record in waiting:
-            if record.fields.priority:
-                continue
-            priority = self._priority(record, last)
+        mine = [record for record in waiting if not record.fields.priority]
+        for record, priority in zip(mine, self._computed(mine, last), strict=True):
             if priority != record.priority and not (incr_only and priority < record.priority):
                 record.give_priority(priority)
         return True
@@ -331,3 +339,63 @@ class Multifactor(Priorities):
             qos = accounts.qos_of(record)
             factor = 1.0 if qos is None else qos.usage_factor
             self._fair_share.add_usage(branch, accounts.billed(running) * factor, seconds)
+
+
+class _Columns:
+    """Waiting jobs as a formula looks at them."""
+
+    def __init__(self, records: Sequence[WaitingRecord], usages: Sequence[float]) -> None:
+        import numpy as np
+
+        self.size = np.array([record.cpus for record in records])
+        self.estimate = np.array([record.limit * 60.0 for record in records])
+        self.submission = np.array([record.job.submission_time for record in records])
+        self.usage = np.array(usages)
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+
+class ByFormula(Multifactor):
+    """A priority that a formula gives instead of weights; when it is computed, and usage, are as there.
+
+    The size of a job is in processors, and the usage that of its association, in seconds of billed resources.
+    Slurm's priorities are whole numbers from 1 on, and so are these: a formula should have values that are
+    large enough to tell jobs apart.
+    """
+
+    def __init__(self, configuration: Configuration, *others: Any) -> None:
+        super().__init__(configuration, *others)
+        text = configuration.priority.formula
+        try:
+            self._formula = Formula(text, lambda waiting, now: cast(_Columns, waiting).usage)
+        except InputError as error:
+            raise InputError(f"priority.formula: {error}") from None
+        self._counts_usage = USAGE in self._formula.names
+        if self._counts_usage and not any(each.user for each in configuration.associations):
+            raise InputError("priority.formula: it names the usage of users, who have no associations")
+        self._has_warned = False
+
+    def _computed(self, records: Sequence[WaitingRecord], now: int) -> Sequence[int]:
+        """All at once; what is not a number is the lowest."""
+        import numpy as np
+
+        if not records:
+            return []
+        branches = [self._branch(record) for record in records]
+        usages = [0.0 if branch is None else branch.usage for branch in branches]
+        values = self._formula.values(cast(Waiting, _Columns(records, usages)), now)
+        if not self._has_warned and (values < 1).any():
+            self._has_warned = True
+            _log.warning(
+                "priority.formula comes to %g for job %s: priorities are whole numbers from 1 on, so all "
+                "that is less counts as 1; add a constant, or multiply",
+                values.min(),
+                records[int(values.argmin())].job.id,
+            )
+        priorities: list[int] = np.nan_to_num(values, nan=1.0).clip(1.0, HIGHEST).astype(np.int64).tolist()
+        return priorities
+
+    def parts(self, record: WaitingRecord) -> Mapping[str, float]:
+        """The formula has none."""
+        return {}

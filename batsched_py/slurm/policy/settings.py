@@ -215,6 +215,8 @@ class Priority(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     flags: tuple[PriorityFlag, ...] = ()
     fairshare_dampening: Annotated[int, Meta(ge=1)] = 1
     """``FairShareDampeningFactor``."""
+    formula: str = ""
+    """What a priority is instead of the weighted sum of factors, which no Slurm has: to try another one."""
 
     @property
     def fair_tree(self) -> bool:

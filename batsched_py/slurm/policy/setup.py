@@ -29,7 +29,7 @@ from batsched_py.slurm.policy.job import (
 from batsched_py.slurm.policy.limits import Accounts, Limits
 from batsched_py.slurm.policy.nodes import Machine, Node, natural, places
 from batsched_py.slurm.policy.plan import kernel_of
-from batsched_py.slurm.policy.priorities import Basic, Multifactor, Priorities
+from batsched_py.slurm.policy.priorities import Basic, ByFormula, Multifactor, Priorities
 from batsched_py.slurm.policy.settings import Configuration, NodeSettings, Partition
 from batsched_py.slurm.policy.state import Preemption, Reservations, State
 
@@ -96,9 +96,11 @@ class Setup:
 
     def priorities(self) -> Priorities:
         """How jobs get their priorities."""
-        if self._configuration.priority.type == "basic":
+        settings = self._configuration.priority
+        if settings.type == "basic" and not settings.formula:
             return Basic()
-        return Multifactor(self._configuration, self.machine, self.partitions, self._accounts, self._others)
+        kind = ByFormula if settings.formula else Multifactor
+        return kind(self._configuration, self.machine, self.partitions, self._accounts, self._others)
 
     def _machine(self) -> Machine:
         told: dict[str, NodeSettings] = {}
