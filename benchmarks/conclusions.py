@@ -20,7 +20,7 @@ from statistics import fmean
 import numpy as np
 
 import batsched_py as bp
-from batsched_py.analysis.runs import SIGNIFICANT, Paired, lag_1
+from batsched_py.analysis.runs import SIGNIFICANT, Paired, kept_of, lag_1
 from batsched_py.analysis.runs.comparisons import compare
 from batsched_py.campaign.review.conclusions import clustered
 from batsched_py.campaign.review.thorough import SESSION_RULES
@@ -126,7 +126,8 @@ def noise(logs: dict[str, Path]) -> None:
 
 
 def dependent(logs: dict[str, Path]) -> None:
-    """Noise in nine parts that keep some of the part before: false stars, and how often review says so.
+    """Noise in nine parts that keep some of the part before: false stars, if each part counts as one, and as
+    tests count them now; and how often review says so.
 
     A table has four rows that are compared with a baseline; half of their noise is the same.
     """
@@ -137,12 +138,20 @@ def dependent(logs: dict[str, Path]) -> None:
         for place in range(1, 40):
             noise[:, :, place] += kept * noise[:, :, place - 1]
         found = noise[:, :, -parts:].tolist()
-        stars = fmean(Paired.of(row).p_value < SIGNIFICANT for table in found for row in table)
+        stars = [
+            fmean(
+                Paired.of(row, each).p_value < SIGNIFICANT
+                for table, each in zip(found, counted, strict=True)
+                for row in table
+            )
+            for counted in ([0.0] * tables, [kept_of(table) for table in found])
+        ]
+        about = f"{kept:g} of the part before"
+        tell(f"false stars of parts that keep {about}", *(f"{share:.1%}" for share in stars))
         before = fmean(max(lag_1(row) or 0.0 for row in table) > 2 / sqrt(parts) for table in found)
         said = Counter(clustered(table) for table in found)
         now = ", ".join(f"{said[verdict] / tables:.1%} {verdict}" for verdict in ("warn", "fail"))
-        what = f"parts that keep {kept:g} of the part before, with false stars in {stars:.1%}"
-        tell(f"review of {what}", f"{before:.1%} fail", now)
+        tell(f"review of parts that keep {about}", f"{before:.1%} fail", now)
 
 
 def loads(logs: dict[str, Path]) -> None:

@@ -208,7 +208,7 @@ def test_easy_with_the_shortest_job_first_is_known_by_either_name(logs: Path, en
     [
         ([5.0, 6.0, 5.0, 6.0, 5.0, 6.0, 7.0], "ok"),
         ([5.0, 6.0, 5.5], "ok"),
-        ([9.0, 9.0, 9.0, 9.0, 9.0, -0.1, -0.1], "warn"),
+        ([9.0, -0.1, 9.0, 9.0, 9.0, -0.1, 9.0], "warn"),
     ],
     ids=["in all parts", "in too few parts for the sign test", "not in all"],
 )
@@ -265,7 +265,7 @@ def under(rule: str, log: str, easy_is_better: bool | None) -> StudiedRun:
     measured = [
         Measured(
             {"log": log, "part": str(part), "scheduler": name, "users": rule},
-            {"mean_waiting_time": wait + part / 10 * (name == "easy")},
+            {"mean_waiting_time": wait + 3 * part % 7 / 10 * (name == "easy")},
         )
         for part in range(7)
         for name, wait in waits.items()

@@ -12,7 +12,7 @@ from batsched_py.analysis.plots.style import BLACK, PALETTE
 from batsched_py.analysis.runs import CONFIDENCE, FEWEST
 from batsched_py.analysis.runs.aggregate import Aggregate, Group, Measured, MeasuredRun
 from batsched_py.analysis.runs.columns import ColumnFormat, column_of
-from batsched_py.analysis.runs.tables import latex_text, stars_of, title_of
+from batsched_py.analysis.runs.tables import dependence_of, latex_text, stars_of, title_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,6 +90,8 @@ class MeanFigures:
                 f"{title}: means over n = {counts} {results.unit}s, with {CONFIDENCE:.0%} confidence "
                 "intervals (Student's t, within the possible values)."
             ]
+        if about := dependence_of([row.measured for row in rows]):
+            said.append(about)
         if results.baseline is not None and results.nb_tests:
             said.append(
                 f"Stars mark differences to {results.baseline.name}: * p < 0.05, ** p < 0.01, *** p < 0.001 "

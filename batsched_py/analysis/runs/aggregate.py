@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, TypeVar, ge
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batsched_py.analysis.runs import FEWEST, SIGNIFICANT, Estimate, Paired, Range, holm, lag_1
+from batsched_py.analysis.runs import FEWEST, SIGNIFICANT, Estimate, Paired, counted, holm, kept_of, lag_1
 from batsched_py.analysis.runs.columns import NOTHING, Own, column_of
 from batsched_py.errors import InputError
 
@@ -89,10 +89,6 @@ class Group(Struct, Generic[R], frozen=True):
         """The mean of a metric in each unit, in their order."""
         known = [(run, value) for run in self.runs if (value := run.metrics.get(metric)) is not None]
         return means_by_unit(known, unit)
-
-    def estimate(self, metric: str, unit: str, possible: Range) -> Estimate:
-        """The mean of a metric over units."""
-        return Estimate.of(list(self.by_unit(metric, unit).values()), possible)
 
     @property
     def unstable(self) -> str:
@@ -200,7 +196,9 @@ class Measured(Struct, frozen=True):
     count: int
     """How many of them have it."""
     units: int = 0
-    """How many independent units these are."""
+    """How many units these are."""
+    counted: float = 0.0
+    """As how many independent ones they count in the interval."""
     nb_pairs: int = 0
     """How many of them make a pair with a run of the baseline."""
     difference: Estimate | None = None
@@ -246,9 +244,10 @@ class Aggregate(Struct, frozen=True):
     def frame(self) -> pd.DataFrame:
         """A row for each combination and metric: what is known of both, as numbers.
 
-        ``low`` and ``high`` are the ends of the 95 % confidence interval of a mean over ``units``;
-        ``p_value`` is that of Student's t-test for pairs, two-sided, and ``p_holm`` the same for all tests of
-        the table together; ``sign_p_value`` is that of the sign test; ``effect_size`` is Cohen's d of pairs.
+        ``low`` and ``high`` are the ends of the 95 % confidence interval of a mean over ``units``, which
+        count as ``counted`` independent ones, and differences as ``counted_pairs``. ``p_value`` is that of
+        Student's t-test for pairs, two-sided, and ``p_holm`` the same for all tests of the table together;
+        ``sign_p_value`` is that of the sign test; ``effect_size`` is Cohen's d of pairs.
         """
         import pandas as pd
 
@@ -265,10 +264,12 @@ def _figures(measured: Measured) -> dict[str, float | int | None]:
     return {
         "count": measured.count,
         "units": measured.units,
+        "counted": measured.counted,
         "mean": measured.estimate.mean,
         "low": measured.estimate.low,
         "high": measured.estimate.high,
         "pairs": measured.nb_pairs,
+        "counted_pairs": None if paired is None else paired.counted,
         "difference_mean": difference.mean,
         "difference_low": difference.low,
         "difference_high": difference.high,
@@ -315,10 +316,13 @@ def aggregate(
     shown = known_metrics(metrics, runs)
     groups = grouped(runs, lambda run: tuple((axis, run.axes.get(axis, "")) for axis in axes))
     pooled = _pooled(groups, (*axes, *repeated))
-    rows = [
-        (group, {name: _measured(name, group, partners, bool(pooled), unit, own) for name in shown})
-        for group in groups
-    ]
+    kept = _kept(groups, shown, partners, own) if unit == "part" and not pooled else {}
+    rows = []
+    for group in groups:
+        its = kept.get(_log_of(group), _Kept())
+        rows.append(
+            (group, {name: _measured(name, group, partners, bool(pooled), unit, own, its) for name in shown})
+        )
     return Aggregate(axes, shown, baseline, _with_holm(rows), pooled, own, unit, window)
 
 
@@ -331,6 +335,36 @@ def _pooled(groups: Sequence[Group[MeasuredRun]], apart: Sequence[str]) -> dict[
             if axis not in apart and len(choices) > 1:
                 pooled.setdefault(axis, {}).update(choices)
     return {axis: list(choices) for axis, choices in pooled.items()}
+
+
+class _Kept(Struct, frozen=True):
+    """How much each part keeps of the one before, as all rows and metrics of a log show it."""
+
+    values: float = 0.0
+    differences: float = 0.0
+    """Of those to the baseline."""
+
+
+def _kept(
+    groups: Sequence[Group[MeasuredRun]], metrics: Sequence[str], partners: Partners, own: Own
+) -> dict[str, _Kept]:
+    """What the steady rows of each log show."""
+    values: dict[str, list[list[float]]] = {}
+    differences: dict[str, list[list[float]]] = {}
+    for group in groups:
+        if not group.unstable:
+            log = _log_of(group)
+            values.setdefault(log, []).extend([*group.by_unit(name, "part").values()] for name in metrics)
+            differences.setdefault(log, []).extend(
+                differences_of(pairs_of(name, group.runs, partners), "part")
+                for name in metrics
+                if column_of(name, own).better != "neither"
+            )
+    return {log: _Kept(kept_of(values[log]), kept_of(differences[log])) for log in values}
+
+
+def _log_of(group: Group[MeasuredRun]) -> str:
+    return group.runs[0].axes.get("log", "")
 
 
 #: For each run, by its name, those of the baseline that it makes a pair with.
@@ -375,33 +409,51 @@ def pairs_of(
     return pairs
 
 
+def differences_of(pairs: Iterable[tuple[MeasuredRun, float, float]], unit: str) -> list[float]:
+    """The mean differences within pairs, one for each unit."""
+    return [*means_by_unit(((run, mine - its) for run, mine, its in pairs), unit).values()]
+
+
 def _measured(
-    metric: str, group: Group[MeasuredRun], partners: Partners, are_pooled: bool, unit: str, own: Own
+    metric: str,
+    group: Group[MeasuredRun],
+    partners: Partners,
+    are_pooled: bool,
+    unit: str,
+    own: Own,
+    kept: _Kept,
 ) -> Measured:
     column = column_of(metric, own)
     values, count = list(group.by_unit(metric, unit).values()), len(group.values(metric))
-    estimate = Estimate.of(values, column.possible)
+    estimate = Estimate.of(values, column.possible, kept.values)
     if are_pooled:
         estimate = Estimate(fmean(group.values(metric)) if count else float("nan"))
     pairs = pairs_of(metric, group.runs, partners)
     found = Measured(
-        estimate, count, len(values), len(pairs), lag_1=lag_1(values) if unit == "part" else None
+        estimate,
+        count,
+        len(values),
+        counted(len(values), kept.values),
+        len(pairs),
+        lag_1=lag_1(values) if unit == "part" else None,
     )
     is_unstable = group.unstable or any(
         each.unstable for run in group.runs for each in partners.get(run.name, ())
     )
     if len(pairs) < 2 or is_unstable:
         return found
-    differences = [*means_by_unit(((run, mine - its) for run, mine, its in pairs), unit).values()]
+    differences = differences_of(pairs, unit)
     base = fmean(its for _, _, its in pairs)
     is_tested = not are_pooled and len(differences) >= FEWEST
     difference = (
-        Estimate.of(differences) if not are_pooled else Estimate(fmean(mine - its for _, mine, its in pairs))
+        Estimate.of(differences, kept=kept.differences)
+        if not are_pooled
+        else Estimate(fmean(mine - its for _, mine, its in pairs))
     )
     return replace(
         found,
         difference=difference,
-        paired=Paired.of(differences) if is_tested and column.better != "neither" else None,
+        paired=Paired.of(differences, kept.differences) if is_tested and column.better != "neither" else None,
         relative=difference.mean / base if base else None,
         lag_1=lag_1(differences) if unit == "part" and not are_pooled else None,
     )

@@ -9,15 +9,15 @@ from math import isnan
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batsched_py.analysis.runs import FEWEST, SIGNIFICANT, Paired, holm
+from batsched_py.analysis.runs import FEWEST, SIGNIFICANT, Paired, holm, kept_of
 from batsched_py.analysis.runs.aggregate import (
     REPETITIONS,
     Aggregate,
     Baseline,
     Group,
     MeasuredRun,
+    differences_of,
     grouped,
-    means_by_unit,
     pairs_of,
     partners_of,
     place_without,
@@ -75,7 +75,9 @@ class Comparison(Struct, frozen=True):
         tests = (
             f"p = {self.p_value:.2g} by Holm over {self.nb_tests}, sign test {self.paired.sign_p_value:.2g}"
         )
-        about = f"({tests}; {self.paired.nb_units} {UNITS[self.units]})"
+        units, number = self.paired.nb_units, self.paired.counted
+        fewer = f", counted as {number:.1f}" if number < units else ""
+        about = f"({tests}; {units} {UNITS[self.units]}{fewer})"
         if self.is_shown:
             return (
                 f"{common}: {self.better} is better than {self.worse} in {self.metric} by {amount} {about}."
@@ -101,7 +103,7 @@ def compare(
     chosen = Baseline.parse(baseline) or Baseline("")
     unit = unit_of(runs, unit)
     common = [*REPETITIONS, chosen.axis, *(["log"] if unit == "log" else [])]
-    found: list[Comparison] = []
+    found: list[_Differences] = []
     for group in grouped(runs, lambda run: place_without(run, *common)):
         choices: dict[str, list[MeasuredRun]] = {}
         for run in group.runs:
@@ -110,12 +112,45 @@ def compare(
             if chosen.name in ("", one, two):
                 both = Group(group.axes, [*choices[one], *choices[two]])
                 if not both.unstable:
-                    found += _compared(both, metrics, chosen.axis, (one, two), own, unit)
-    raised = holm([each.paired.p_value for each in found])
+                    found += _differences(both, metrics, chosen.axis, (one, two), own, unit)
+    kept = _kept(found) if unit == "part" else {}
+    compared = [each.compared(kept.get(each.log, 0.0), own, unit) for each in found]
+    raised = holm([each.paired.p_value for each in compared])
     return [
         replace(each, p_value=p_value, nb_tests=len(found))
-        for each, p_value in zip(found, raised, strict=True)
+        for each, p_value in zip(compared, raised, strict=True)
     ]
+
+
+class _Differences(Struct, frozen=True):
+    """Of two choices in a metric, one for each unit."""
+
+    where: dict[str, str]
+    metric: str
+    names: tuple[str, str]
+    values: list[float]
+    """The first less the second."""
+
+    @property
+    def log(self) -> str:
+        """The log that both have in common, if that is told."""
+        return self.where.get("log", "")
+
+    def compared(self, kept: float, own: Own, unit: str) -> Comparison:
+        """Which of both is better, if each unit keeps so much of the one before."""
+        column, paired = column_of(self.metric, own), Paired.of(self.values, kept)
+        better, worse = self.names
+        if (paired.difference.mean > 0) != (column.better == "higher"):
+            worse, better = self.names
+        return Comparison(self.where, self.metric, column.unit, better, worse, paired, unit)
+
+
+def _kept(found: Sequence[_Differences]) -> dict[str, float]:
+    """How much parts of each log keep of the one before, as all comparisons of it show."""
+    series: dict[str, list[list[float]]] = {}
+    for each in found:
+        series.setdefault(each.log, []).append(each.values)
+    return {log: kept_of(values) for log, values in series.items()}
 
 
 #: How many differences, and how many pairs without one, are named for a metric.
@@ -152,30 +187,17 @@ def _more(named: Sequence[Comparison]) -> str:
     return f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
 
 
-def _compared(
+def _differences(
     both: Group[MeasuredRun], metrics: Sequence[str], axis: str, names: tuple[str, str], own: Own, unit: str
-) -> Iterator[Comparison]:
-    one, two = names
+) -> Iterator[_Differences]:
+    """The differences in each metric of which one can be better, where there are enough units in common."""
+    partners = partners_of(both.runs, Baseline(names[1], axis))
+    mine = [run for run in both.runs if run.axes.get(axis, "") == names[0]]
     for metric in metrics:
-        column = column_of(metric, own)
-        paired = None if column.better == "neither" else paired_between(both.runs, metric, axis, names, unit)
-        if paired is None or isnan(paired.difference.mean):
-            continue
-        better, worse = one, two
-        if (paired.difference.mean > 0) != (column.better == "higher"):
-            better, worse = two, one
-        yield Comparison(both.axes, metric, column.unit, better, worse, paired, unit)
-
-
-def paired_between(
-    runs: Sequence[MeasuredRun], metric: str, axis: str, names: tuple[str, str], unit: str
-) -> Paired | None:
-    """The first of two choices on an axis less the second; none if they have too few units in common."""
-    partners = partners_of(runs, Baseline(names[1], axis))
-    mine = [run for run in runs if run.axes.get(axis, "") == names[0]]
-    pairs = pairs_of(metric, mine, partners)
-    differences = [*means_by_unit(((run, value - its) for run, value, its in pairs), unit).values()]
-    return Paired.of(differences) if len(differences) >= FEWEST else None
+        if column_of(metric, own).better != "neither":
+            values = differences_of(pairs_of(metric, mine, partners), unit)
+            if len(values) >= FEWEST and not isnan(sum(values)):
+                yield _Differences(both.axes, metric, names, values)
 
 
 def comparable_rows(rows: Sequence[Mapping[str, str]]) -> list[int]:
@@ -215,23 +237,23 @@ def best_rows(metric: str, results: Aggregate) -> set[int]:
 
 def _not_told_from(first: int, others: Sequence[int], metric: str, results: Aggregate) -> set[int]:
     """A row, and those of the others that Holm's method over all of them cannot tell from it."""
-    tests: dict[int, float] = {}
+    found: dict[int, list[float]] = {}
     if not results.pooled:
         for number in others:
             pair = results.rows[first][0], results.rows[number][0]
-            paired = _between_rows(*pair, metric, results.unit)
-            if paired is not None:
-                tests[number] = paired.p_value
-    raised = holm(list(tests.values()))
-    return {first} | {number for number, p in zip(tests, raised, strict=True) if p >= SIGNIFICANT}
+            values = _between_rows(*pair, metric, results.unit)
+            if len(values) >= FEWEST:
+                found[number] = values
+    kept = kept_of([*found.values()]) if results.unit == "part" else 0.0
+    raised = holm([Paired.of(values, kept).p_value for values in found.values()])
+    return {first} | {number for number, p in zip(found, raised, strict=True) if p >= SIGNIFICANT}
 
 
-def _between_rows(one: Group[MeasuredRun], two: Group[MeasuredRun], metric: str, unit: str) -> Paired | None:
+def _between_rows(one: Group[MeasuredRun], two: Group[MeasuredRun], metric: str, unit: str) -> list[float]:
     """The difference of two rows, unit by unit; what does not depend on chance is the same for every seed."""
     mine, its = one.by_unit(metric, unit), two.by_unit(metric, unit)
     pairs = [(mine.get(each, mine.get("")), its.get(each, its.get(""))) for each in mine | its if each]
-    differences = [first - second for first, second in pairs if first is not None and second is not None]
-    return Paired.of(differences) if len(differences) >= FEWEST else None
+    return [first - second for first, second in pairs if first is not None and second is not None]
 
 
 def comparisons_markdown(comparisons: Sequence[Comparison]) -> str:

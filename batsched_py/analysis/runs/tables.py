@@ -63,8 +63,8 @@ class ResultTable(Struct, frozen=True):
     """The most of them that a row has."""
     tests: int = 0
     """How many differences are tested on the page."""
-    lag_1: float | None = None
-    """The largest autocorrelation of successive parts."""
+    dependence: str = ""
+    """How much successive parts depend on each other, and what was made of it."""
     unstable: Sequence[str] = ()
     """Which rows have no steady state, and why."""
     reached: Mapping[str, str] = {}
@@ -105,8 +105,8 @@ class ResultTable(Struct, frozen=True):
             yield f"The work that is submitted is {words}, of what the machine could do meanwhile."
         yield self._of_best()
         yield from self._of_differences()
-        if self.lag_1 is not None:
-            yield f"The lag-1 autocorrelation between successive parts is at most {self.lag_1:.2f}."
+        if self.dependence:
+            yield self.dependence
         if self.unstable:
             yield (
                 f"{UNSTABLE} has no steady state: one backlog makes most of its means, so they are not "
@@ -187,8 +187,28 @@ def said_of(results: aggregate.Aggregate, numbers: Sequence[int]) -> dict[str, A
         "unit": results.unit,
         "units": max((each.units for each in measured), default=1),
         "tests": results.nb_tests,
-        "lag_1": max((each.lag_1 for each in measured if each.lag_1 is not None), default=None),
+        "dependence": dependence_of(measured),
     }
+
+
+def dependence_of(measured: Sequence[aggregate.Measured]) -> str:
+    """How much successive parts depend on each other, in a sentence; nothing where that is not known."""
+    lags = [each.lag_1 for each in measured if each.lag_1 is not None]
+    if not lags:
+        return ""
+    most = f"at most {max(lags):.2f} (of one row, uncorrected)"
+    said = f"The lag-1 autocorrelation between successive parts is {most}"
+    units = max(each.units for each in measured)
+    means = min(each.counted for each in measured if each.units == units)
+    tested = [each.paired for each in measured if each.paired is not None]
+    parts = []
+    if means < units:
+        parts.append(f"intervals of means count {units} parts as {means:.1f}")
+    if fewer := [each for each in tested if each.counted < each.nb_units]:
+        least = min(fewer, key=lambda each: each.counted)
+        parts.append(f"tests and intervals of differences count {least.nb_units} as {least.counted:.1f}")
+    why = "; corrected for few parts, over rows and metrics, it is such that "
+    return f"{said}{why}{', and '.join(parts)}." if parts else f"{said}."
 
 
 def reached_loads(groups: Sequence[aggregate.Group[aggregate.MeasuredRun]]) -> dict[str, str]:

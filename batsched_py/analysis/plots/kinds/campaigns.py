@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from batsched_py.analysis.plots import style
 from batsched_py.analysis.plots.figures import Sheet, TableKind
 from batsched_py.analysis.plots.runs import by_log, check_columns, configurations, in_unit
-from batsched_py.analysis.runs import CONFIDENCE, Estimate
+from batsched_py.analysis.runs import CONFIDENCE, Estimate, kept_of
 from batsched_py.analysis.runs.aggregate import REPETITIONS
 from batsched_py.analysis.runs.columns import NOTHING, column_of
 
@@ -39,19 +39,28 @@ def estimates_by_load(table: pd.DataFrame, metric: str) -> pd.DataFrame:
     Means are over parts, within which seeds are averaged, or over seeds where there are no parts.
     """
     estimates = {}
+    known = table.dropna(subset=[metric])
+    unit = next((axis for axis in REPETITIONS if axis in known and known[axis].nunique() > 1), None)
+    found = {load: _values(rows, metric, unit) for load, rows in known.groupby("load")}
+    kept = kept_of([*found.values()]) if unit == "part" else 0.0
     for load, rows in table.groupby("load"):
-        known = rows.dropna(subset=[metric])
-        unit = next((axis for axis in REPETITIONS if axis in known and known[axis].nunique() > 1), None)
-        values = known[metric] if unit is None else known.groupby(unit)[metric].mean()
-        each = Estimate.of(values.to_list(), column_of(metric, NOTHING).possible)
+        each = Estimate.of(found.get(load, []), column_of(metric, NOTHING).possible, kept)
         ends = (
             each.mean - (each.mean if each.low is None else each.low),
             (each.mean if each.high is None else each.high) - each.mean,
         )
         estimates[float(load)] = (each.mean, *ends, bool(rows.get("unstable", pd.Series([False])).any()))
     columns = ["mean", "below", "above", "unstable"]
-    found = pd.DataFrame.from_dict(estimates, orient="index", columns=columns)
-    return found.sort_index().rename_axis("load")
+    frame = pd.DataFrame.from_dict(estimates, orient="index", columns=columns)
+    return frame.sort_index().rename_axis("load")
+
+
+def _values(rows: pd.DataFrame, metric: str, unit: str | None) -> list[float]:
+    """The mean of a metric in each unit; those of parts in the order of time."""
+    if unit is None:
+        return list(rows[metric])
+    means = rows.groupby(rows[unit].astype(str))[metric].mean().to_dict()
+    return [means[name] for name in sorted(means, key=lambda name: (len(name), name))]
 
 
 @dataclass(frozen=True)
