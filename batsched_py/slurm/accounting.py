@@ -91,6 +91,7 @@ ASSOCIATION: dict[str, Target] = {
     **_read_by(str, default_qos="defaultqos defqos"),
     **_read_by(_shares, shares="fairshare share shares rawshares"),
     **_read_by(reading.number, usage="rawusage"),
+    **_read_by(_tres_minutes, usage_tres="grptresraw"),
     **_read_by(reading.names, qos="qos qoslevel"),
     **_read_by(reading.limit, max_jobs="maxjobs", max_submit_jobs="maxsubmitjobs maxsubmit"),
     **_read_by(reading.limit, max_jobs_accrue="maxjobsaccrue"),
@@ -169,6 +170,21 @@ class Accounting(Struct):
             for name in (*one.qos, *filter(None, [one.default_qos])):
                 if self.qos and name.lstrip("+-") not in self.qos:
                     findings.mistake(who, f"there is no QOS {shown_name(name)}")
+            _check_usage(who, one, findings)
+        for qos in self.qos.values():
+            _check_usage(f"QOS {shown_name(qos.name)}", qos, findings)
+
+
+def _check_usage(who: str, limited: Association | Qos, findings: reading.Findings) -> None:
+    """Note limits on usage over time of which nothing tells how much was used before."""
+    for limit, used, title in (
+        (limited.grp_tres_seconds, limited.usage_tres, "GrpTRESMins"),
+        (limited.grp_wall, limited.usage_wall, "GrpWall"),
+    ):
+        if limit and not used:
+            findings.left_out(
+                who, f"how much of {title} was used before is not told, and taken to be nothing"
+            )
 
 
 def read_values(

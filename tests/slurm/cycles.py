@@ -100,7 +100,7 @@ class _Replay:
                 self._over.add(found[1])
                 self._release(now)
                 if found[1] in self._running:
-                    self._state.ended(self._running.pop(found[1]))
+                    self._state.ended(self._running.pop(found[1]), int(now))
                     self._state.completing = 0
             elif found := _ALLOCATED.match(text):
                 self._start(found[1], found[2], found[3], now)
@@ -146,7 +146,7 @@ class _Replay:
 
         Backfill(state, int(now), start, planned).run()
         for _, running in begun:
-            state.ended(running)
+            state.ended(running, int(now))
         state.completing = 0
         state.waiting = saved
         return plans

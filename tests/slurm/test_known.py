@@ -32,7 +32,7 @@ def test_every_setting_is_in_a_group(kind: str) -> None:
     [
         ("slurm.conf", "PriorityWeightAge", "modelled"),
         ("slurm.conf", "SlurmctldPort", "shapes no schedule"),
-        ("slurm.conf", "PriorityUsageResetPeriod", "not modelled"),
+        ("slurm.conf", "PriorityUsageResetPeriod", "modelled"),
         ("slurm.conf", "Frobnicate", None),
         ("partition", "AllowGroups", "not modelled"),
         ("SchedulerParameters", "bf_interval", "modelled"),

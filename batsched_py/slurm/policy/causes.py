@@ -89,7 +89,6 @@ class Causes:
 
     def _reason(self, record: WaitingRecord, now: int) -> tuple[str, str]:
         state, asked = self._state, record.asked
-        state.limits.now = now
         if record.eligible > now:
             return "BeginTime", ""
         if why := state.limits.why(record):

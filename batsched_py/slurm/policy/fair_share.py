@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from math import inf, log
 
 from batsched_py.slurm.policy.settings import ROOT, Association, Priority
+from batsched_py.slurm.policy.spent import decay_of
 
 DEPTH_FACTOR = 5.0
 """How much it counts that an account is far from its share, where the depth of the tree does not."""
@@ -63,9 +64,7 @@ class FairShare:
 
     def __init__(self, settings: Priority, associations: Sequence[Association]) -> None:
         self._settings = settings
-        half_life = settings.decay_half_life
-        self.decay = 1 - 0.693 / half_life if half_life > 0 else 1.0
-        """What usage is multiplied with each second."""
+        self.decay = decay_of(settings)
         self.root = Branch(Association(account=ROOT, parent=""), None)
         accounts = {ROOT: self.root}
         waiting = [each for each in associations if not each.user and each.account != ROOT]
@@ -108,6 +107,11 @@ class FairShare:
         factor = self.decay**seconds
         for branch in (self.root, *self._all()):
             branch.usage *= factor
+
+    def reset(self) -> None:
+        """Forget all usage."""
+        for branch in (self.root, *self._all()):
+            branch.usage = 0.0
 
     def add_usage(self, branch: Branch, billed: float, seconds: float) -> None:
         """A job has had so much for so long."""

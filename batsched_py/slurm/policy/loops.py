@@ -42,7 +42,6 @@ class MainLoop:
     def run(self, now: int, start: Start, full: bool, cancel: Cancel | None = None) -> bool:
         """Look at the ``full`` queue or at its first jobs; whether it has noted why jobs wait."""
         state, changes = self._state, self._state.changes
-        state.limits.now = now
         if full and changes == self._last:
             return self._marks
         self._marks = False
@@ -173,7 +172,6 @@ class Backfill:
     def __post_init__(self) -> None:
         state = self._state
         self._settings = settings = state.configuration.scheduling
-        state.limits.now = self._now
         self._resolution = max(int(settings.bf_resolution), 1)
         self._plan = state.kernel.plan(
             state.machine,
@@ -288,7 +286,7 @@ class Backfill:
             return False
         if self._counts_kinds or self._planned_tasks:
             return not state.news
-        self._now = state.limits.now = now
+        self._now = now
         if state.news:
             first = min(map(rank_of, state.news))
             place = bisect_left(self._seen, first, key=rank_of)
@@ -326,9 +324,8 @@ class Backfill:
         state, now = self._state, self._now
         if self._started or self._makes_way or self._has_reservations or self._settings.bf_min_age_reserve:
             return now
-        if state.limits.depend_on_time:
-            return now
-        return min(state.future.first_end, self._plan.next_change(now), state.next_moment(now))
+        moments = self._plan.next_change(now), state.next_moment(now), state.limits.spent.next_time
+        return min(state.future.first_end, *moments)
 
     def _are_enough(self, record: WaitingRecord) -> bool:
         """Whether enough jobs of the same kind were looked at; otherwise this one is counted."""

@@ -23,6 +23,7 @@ from batsched_py.slurm.policy.job import PartitionRecord, RunningRecord, Waiting
 from batsched_py.slurm.policy.limits import Accounts
 from batsched_py.slurm.policy.nodes import KIBIBYTES, Machine
 from batsched_py.slurm.policy.settings import Configuration, Priority
+from batsched_py.slurm.policy.spent import Resets
 
 _log = logging.getLogger(__name__)
 
@@ -216,6 +217,9 @@ class Multifactor(Priorities):
         of_partitions = (machine.tres(each.nodes, self._others) for each in partitions)
         self._partition_tres = [tres | {"billing": tres["cpu"]} for tres in of_partitions]
         self._fair_share = FairShare(self._settings, configuration.associations)
+        self._resets = Resets(configuration)
+        if self._resets.is_due(0.0):
+            self._fair_share.reset()
         self._last = 0.0
         self._period = self._settings.calc_period
         self._counts_usage = bool(self._settings.weight_fairshare)
@@ -309,6 +313,8 @@ class Multifactor(Priorities):
             return False
         while self.next_time <= now:
             if self._counts_usage:
+                if self._resets.is_due(self.next_time):
+                    self._fair_share.reset()
                 if not self._settings.fair_tree:
                     self._fair_share.compute()
                 self._fair_share.pass_time(self.next_time - self._last)

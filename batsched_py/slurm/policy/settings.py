@@ -302,8 +302,8 @@ QosFlag = Literal[
 
 #: Those that the policy acts on.
 HEEDED_QOS_FLAGS = frozenset(
-    """deny_on_limit no_reserve override_part_qos partition_max_nodes partition_min_nodes
-    partition_time_limit require_reservation""".split()
+    """deny_on_limit no_decay no_reserve override_part_qos partition_max_nodes partition_min_nodes
+    partition_time_limit require_reservation usage_factor_safe""".split()
 )
 
 
@@ -322,6 +322,10 @@ class Qos(Limits, frozen=True, forbid_unknown_fields=True, omit_defaults=True, k
     usage_threshold: float | None = None
     limit_factor: float | None = None
     flags: tuple[QosFlag, ...] = ()
+    usage_tres: Tres = {}
+    """What it has used when a simulation begins, decayed: resources times seconds."""
+    usage_wall: Seconds = 0.0
+    """How long its jobs have run by then, decayed."""
     max_jobs_per_user: Count | None = None
     max_submit_jobs_per_user: Count | None = None
     max_jobs_per_account: Count | None = None
@@ -360,6 +364,10 @@ class Association(Limits, frozen=True, forbid_unknown_fields=True, omit_defaults
     max_jobs_accrue: Count | None = None
     usage: Annotated[float, Meta(ge=0)] = 0.0
     """Raw usage at the beginning, as ``sshare`` shows it."""
+    usage_tres: Tres = {}
+    """The same of each resource, in seconds: ``GrpTRESRaw`` of ``sshare``, which has minutes."""
+    usage_wall: Seconds = 0.0
+    """How long its jobs have run by then, decayed."""
 
 
 ReservationFlag = Literal[
@@ -410,12 +418,11 @@ UNUSED = {
         "selection": """core_default_dist_block pack_serial_at_end def_mem_per_gpu max_mem_per_node
             def_cpu_per_gpu topology""",
         "nodes": "",
-        "priority": "usage_reset_period",
+        "priority": "",
         "preemption": "send_user_signal within_qos",
         "partitions": """over_subscribe_jobs exclusive_user root_only def_mem_per_gpu
             max_mem_per_node def_cpu_per_gpu""",
-        "limits": """grp_submit_jobs grp_tres_seconds grp_wall grp_jobs_accrue
-            min_prio_thres""",
+        "limits": "grp_submit_jobs grp_jobs_accrue min_prio_thres",
         "qos": """usage_threshold limit_factor max_submit_jobs_per_user max_submit_jobs_per_account
             max_jobs_accrue_per_user max_jobs_accrue_per_account min_tres_per_job""",
         "associations": "max_submit_jobs max_jobs_accrue",

@@ -226,6 +226,9 @@ class Slurm(Scheduler):
     def _advance(self, now: float) -> None:
         """Compute priorities again, if it is time for that."""
         state = self._state
+        if state.limits.advance(now, state.running):
+            state.epoch += 1
+            self._kill_users(now)
         if self._priorities.advance(now, state.waiting, state.running) and state.waiting:
             state.sort()
             self._reordered = True
@@ -239,11 +242,19 @@ class Slurm(Scheduler):
             self._in_grace.discard(ended.job.id)
             self._advance(now)
             self._priorities.ended(running, now)
-            self._state.ended(running)
+            self._state.ended(running, int(now))
+            self._kill_users(now)
             self._nb_ended += 1
             delay = max(self.completing, KILLED) if is_killed else self.completing
             heappush(self._cleaned, (now + delay, self._nb_ended, running, is_killed))
             self._clock.changed(now)
+
+    def _kill_users(self, now: float) -> None:
+        """Let the next look at time limits kill the jobs of those who have used as much as they may."""
+        limits = self._state.limits
+        for running in self._state.running if limits.kills else ():
+            if limits.why_killed(running):
+                self._time_limits.end_at(running, now)
 
     def _clean(self, now: float) -> None:
         """Free the nodes that are clean by now.
@@ -321,7 +332,8 @@ class Slurm(Scheduler):
                 self._cancel(cluster, running)
             else:
                 self._cancelled.add(job.id)
-                cluster.remark(job, "is killed, because its time limit is over")
+                why = self._state.limits.why_killed(running) or "its time limit is over"
+                cluster.remark(job, f"is killed, because {why}")
                 cluster.kill(job)
 
     def _ask_for_call(self, cluster: Cluster) -> None:
@@ -331,11 +343,12 @@ class Slurm(Scheduler):
             due = min(due, self._cleaned[0][0])
         if state.waiting:
             # from when on a look at the whole queue may start a job that the last one did not start
-            depends = state.reservations or (state.limits.depend_on_time and self._running)
-            matters_now = depends or self._reordered or len(state.waiting) > self._depth
+            matters_now = state.reservations or self._reordered or len(state.waiting) > self._depth
             due = min(due, self._clock.next_time(now if matters_now else state.next_moment(now)))
-            if self._running:
+            if self._running or state.limits.eases(state.waiting):
                 due = min(due, self._priorities.next_time)
+        elif self._running and state.limits.kills:
+            due = min(due, state.limits.spent.next_time)
         due = round(due, DIGITS)
         if due < inf and not now < self._called <= due:
             self._called = due

@@ -382,7 +382,7 @@ class State:
         self.usage.take(share)
         running = RunningRecord(record, share, now, now + record.limit * 60)
         self._enter(running)
-        self.limits.change(running, 1)
+        self.limits.change(running, 1, now)
         self.licences.take(record.asked)
         return running
 
@@ -413,10 +413,10 @@ class State:
         for running in ended:
             self.completing |= running.share.nodes
 
-    def ended(self, running: RunningRecord) -> None:
+    def ended(self, running: RunningRecord, now: int) -> None:
         """A job has left its share; no other one starts on its nodes until they are clean."""
         self._leave(running)
-        self.limits.change(running, -1)
+        self.limits.change(running, -1, now)
         self.licences.give(running.waiting.asked)
         self.epoch += 1
         self.usage.give(running.share)
