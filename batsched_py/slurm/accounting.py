@@ -144,6 +144,8 @@ class Accounting(Struct):
     associations: dict[tuple[str, str, str], Association] = field(default_factory=dict)
     """By account, user and partition."""
     qos: dict[str, Qos] = field(default_factory=dict)
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Who is in which group of users."""
     of_sshare: bool = False
     """Whether it is a table of ``sshare``, which does not tell partitions."""
 
@@ -214,6 +216,21 @@ def read_values(
 
 #: A place and the line there.
 Line = tuple[str, str]
+
+
+#: A line of ``getent group``.
+_GROUP = re.compile(r"([^:|]+):[^:|]*:[0-9]+:([^:|]*)")
+
+
+def read_groups(lines: Sequence[Line], findings: reading.Findings) -> Accounting:
+    """Who is in which group, by lines like those of ``/etc/group``."""
+    found: dict[str, tuple[str, ...]] = {}
+    for where, line in lines:
+        if match := _GROUP.fullmatch(line.strip()):
+            found[match[1]] = reading.listed(match[2])
+        else:
+            findings.mistake(where, f"{shown(line)} is not of the form NAME:PASSWORD:NUMBER:USERS")
+    return Accounting(groups=found)
 
 
 def read_table(lines: Sequence[Line], findings: reading.Findings) -> Accounting:
@@ -338,7 +355,7 @@ def _specifications(text: str) -> dict[str, str] | None:
 
 
 def read_accounting(path: Path, findings: reading.Findings) -> Accounting:
-    """A dump of ``sacctmgr``, or a table of ``sacctmgr -P`` or ``sshare -P``."""
+    """A dump of ``sacctmgr``, a table of ``sacctmgr -P`` or ``sshare -P``, or groups by ``getent group``."""
     text = reading.read_text(path, findings)
     lines = [
         (f"{path}, line {number}", line)
@@ -348,6 +365,8 @@ def read_accounting(path: Path, findings: reading.Findings) -> Accounting:
     if not lines:
         findings.mistake(str(path), "has no line of a listing of sacctmgr")
         return Accounting()
+    if _GROUP.fullmatch(lines[0][1].strip()):
+        return read_groups(lines, findings)
     return (read_dump if TITLE.match(lines[0][1]) else read_table)(lines, findings)
 
 
@@ -356,6 +375,7 @@ def together(listings: list[Accounting], findings: reading.Findings) -> Accounti
     whole = Accounting()
     for listing in listings:
         whole.qos |= listing.qos
+        whole.groups |= listing.groups
         users = {(account, user) for account, user, _ in whole.associations}
         for key, association in listing.associations.items():
             if listing.of_sshare and key not in whole.associations and key[:2] in users:

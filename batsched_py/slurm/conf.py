@@ -94,7 +94,7 @@ def changed(known: Configuration, line: ConfLine, findings: Findings) -> Configu
     reader.take(line)
     findings.check()
     made = reader.configuration()
-    rest = ("nodes", "qos", "associations", "reservations", "start")
+    rest = ("groups", "nodes", "qos", "associations", "reservations", "start")
     return replace(made, **{name: getattr(known, name) for name in rest})
 
 

@@ -233,6 +233,28 @@ def _flags(text: str) -> tuple[str, ...]:
     return tuple(word for word in words if word not in ("fair_tree", "none", "calculate_running"))
 
 
+_JOB_DEFAULTS = {
+    "defcpupergpu": ("def_cpu_per_gpu", reading.count),
+    "defmempergpu": ("def_mem_per_gpu", reading.memory_limit),
+}
+
+
+def _job_defaults(prefix: str) -> Callable[[str], Values]:
+    """What ``JobDefaults`` tells, with something before the names of fields."""
+
+    def values(text: str) -> Values:
+        found: Values = {}
+        for part in reading.listed(text):
+            name, _, value = part.partition("=")
+            if name.lower() not in _JOB_DEFAULTS:
+                raise ValueError(f"{shown(name)} is neither DefCpuPerGPU nor DefMemPerGPU")
+            field, read = _JOB_DEFAULTS[name.lower()]
+            found[prefix + field] = read(value)
+        return found
+
+    return values
+
+
 _NO_TREE = {"none": "default", "flat": "default"}
 _topology = _plugin("topology", "tree", "default", unmodelled=("3d_torus", "hypercube", "block"), **_NO_TREE)
 
@@ -258,6 +280,7 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
         """selection.def_mem_per_cpu selection.def_mem_per_node selection.def_mem_per_gpu
         selection.max_mem_per_cpu selection.max_mem_per_node""",
     ),
+    "jobdefaults": _job_defaults("selection."),
     "topologyplugin": _at("selection.topology", _topology),
     "prioritytype": _at("priority.type", _plugin("priority", "basic", "multifactor")),
     **_all_at(
@@ -312,17 +335,18 @@ PARTITION_SETTINGS: dict[str, Callable[[str], Values]] = {
     **_all_at(preempt_mode, "preempt_mode"),
     **_all_at(reading.seconds, "grace_time"),
     **_all_at(lambda text: "" if text.upper() == "N/A" else text, "qos"),
-    **_all_at(reading.names, "allow_accounts deny_accounts allow_qos deny_qos"),
+    **_all_at(reading.names, "allow_groups allow_accounts deny_accounts allow_qos deny_qos"),
     **_all_at(
         reading.memory_limit,
         "def_mem_per_cpu def_mem_per_node def_mem_per_gpu max_mem_per_cpu max_mem_per_node",
     ),
     **_all_at(reading.weights, "tres_billing_weights"),
+    "jobdefaults": _job_defaults(""),
 }
 
 #: These may shape schedules.
 PARTITION_UNMODELLED = frozenset(
-    "allowgroups allocnodes alternate disablerootjobs selecttypeparameters suspendtime suspendtimeout "
-    "resumetimeout jobdefaults maxcpuspersocket powerdownonidle exclusivetopo".split()
+    "allocnodes alternate disablerootjobs selecttypeparameters suspendtime suspendtimeout "
+    "resumetimeout maxcpuspersocket powerdownonidle exclusivetopo".split()
 )
 PARTITION_WITHOUT_EFFECT = frozenset("hidden cpubind".split())

@@ -85,7 +85,7 @@ def _settle_counts(asked: Submission) -> None:
 def _settle_shares(asked: Submission) -> None:
     """Processors and memory of each GPU become those of tasks and nodes, as if GPUs were spread evenly."""
     cpus, memory = asked.cpus_per_gpu, asked.memory_per_gpu
-    asked.cpus_per_gpu = asked.memory_per_gpu = None
+    asked.cpus_per_gpu, asked.memory_per_gpu = cpus and 0, memory and 0  # what was told needs no default
     least, _ = asked.nodes or (1, None)
     tasks = asked.tasks or least * (asked.tasks_per_node or 1)
     of_node = asked.resources_per_node.get(GPU, 0)
@@ -93,8 +93,8 @@ def _settle_shares(asked: Submission) -> None:
         asked.resources_per_job.get(GPU, 0), of_node * least, asked.resources_per_task.get(GPU, 0) * tasks
     )
     asked.cpus_per_task = max(asked.cpus_per_task, -(-gpus * (cpus or 0) // tasks))
-    if memory and of_node:
-        asked.memory_per_node = of_node * memory
+    if memory and (of_node or tasks == 1):
+        asked.memory_per_node = (of_node or gpus) * memory
     elif memory and gpus:
         asked.memory_per_cpu = -(-gpus * memory // (tasks * asked.cpus_per_task))
 
@@ -154,8 +154,9 @@ class JobMaker:
             yield from self._made(asked)
 
     def _made(self, asked: Submission) -> list[Job]:
-        settle_gpus(asked)
         partition = self._partition(asked)
+        self._give_gpu_defaults(asked, partition)
+        settle_gpus(asked)
         tasks, request = self._request(asked, partition)
         size = tasks * asked.cpus_per_task
         request, of_gpus = without_shared_gpus(request, tasks)
@@ -185,6 +186,20 @@ class JobMaker:
             more = extra | {AFTER: _of_task(after, name, self._arrays)} if after else extra
             made.append(Job(f"{WORKLOAD}!{name}", asked.at, size, walltime, profile, more))
         return made
+
+    def _give_gpu_defaults(self, asked: Submission, partition: Partition) -> None:
+        """Let a job with GPUs have the processors and the memory of each that the cluster gives it."""
+        gpus = asked.resources_per_node, asked.resources_per_job, asked.resources_per_task
+        if not any(GPU in amounts for amounts in gpus):
+            return
+        usual = self._configuration.selection
+        cpus, memory = partition.def_cpu_per_gpu, partition.def_mem_per_gpu
+        if asked.cpus_per_gpu is None and not asked.tells_cpus:
+            asked.cpus_per_gpu = (usual.def_cpu_per_gpu if cpus is None else cpus) or None
+        if asked.memory_per_gpu is asked.memory_per_cpu is asked.memory_per_node is None:
+            asked.memory_per_gpu = (usual.def_mem_per_gpu if memory is None else memory) or None
+            if not self._gives_memory():
+                asked.memory_per_gpu = None
 
     def _fields(self, asked: Submission, told: Mapping[str, Any]) -> dict[str, Any]:
         """What the policy is told beside the request."""

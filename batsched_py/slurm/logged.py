@@ -28,7 +28,7 @@ from batsched_py.simulator.machine_files import NodeKind
 from batsched_py.slurm.beginning import NOT_BEFORE, RAN, from_the_beginning, look_cut
 from batsched_py.slurm.jobs import JobMaker, settle_gpus
 from batsched_py.slurm.policy.job import FIELD, GPU
-from batsched_py.slurm.policy.settings import Configuration, Partition
+from batsched_py.slurm.policy.settings import Configuration, Partition, Selection
 from batsched_py.slurm.reading import Clock, Findings
 from batsched_py.slurm.reservations import AGAIN
 from batsched_py.slurm.sbatch import Submission, licences, read_submit_line
@@ -80,6 +80,21 @@ def with_users(configuration: Configuration, log: SwfLog) -> Configuration:
         for each in configuration.reservations
     )
     return replace(configuration, reservations=reservations)
+
+
+def with_groups(configuration: Configuration, log: SwfLog) -> Configuration:
+    """The configuration, in whose groups are those, too, whose jobs ran with such a group.
+
+    A file of groups does not name those who have a group as their first one.
+    """
+    if not configuration.groups:
+        return configuration
+    groups = {name: set(users) for name, users in configuration.groups.items()}
+    pairs = zip(names_of(log, "group").tolist(), names_of(log, "user").tolist(), strict=True)
+    for name, user in set(pairs):
+        if name in groups and user:
+            groups[name].add(user)
+    return replace(configuration, groups={name: tuple(sorted(users)) for name, users in groups.items()})
 
 
 def jobs_of(
@@ -262,8 +277,9 @@ class _LogSubmissions:
         """How long after the beginning the first job is submitted, in seconds."""
         self._first = float(log.submit.min()) - later
         selection, partitions = configuration.selection, configuration.partitions
-        self._has_default_memory = bool(selection.def_mem_per_cpu or selection.def_mem_per_node) or any(
-            each.def_mem_per_cpu or each.def_mem_per_node for each in partitions
+        given: list[Selection | Partition] = [selection, *partitions]
+        self._has_default_memory = any(
+            each.def_mem_per_cpu or each.def_mem_per_node or each.def_mem_per_gpu for each in given
         )
         self._least_memory = min((kind.resources.get("memory", 0) for kind in machine), default=0)
         self._is_linear = configuration.selection.type == "linear"

@@ -63,6 +63,8 @@ class Submission(Struct, kw_only=True):
     """At least and at most."""
     tasks: int | None = None
     cpus_per_task: int = 1
+    tells_cpus: bool = False
+    """Whether it told how many processors a task has."""
     tasks_per_node: int | None = None
     time: float | None = None
     """Its time limit; none if it did not say, ``inf`` if there is no limit."""
@@ -138,6 +140,7 @@ def _take(submission: Submission, option: str, findings: Findings, text: str) ->
         if place == "resources_per_node":  # two options tell of these
             value = submission.resources_per_node | value
         setattr(submission, place, value)
+        submission.tells_cpus = submission.tells_cpus or option == "cpus-per-task"
         return
     if is_unused("job", of_job) and of_job not in submission.fields:
         value_told = "=user" if of_user else ""

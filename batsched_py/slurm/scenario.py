@@ -25,7 +25,7 @@ from batsched_py.simulator.machine_files import NodeKind, toml_machine
 from batsched_py.slurm.accounting import Accounting, read_accounting, together
 from batsched_py.slurm.conf import Cluster, read_cluster
 from batsched_py.slurm.jobs import WORKLOAD, JobMaker
-from batsched_py.slurm.logged import jobs_of, read_slurm_log, with_users
+from batsched_py.slurm.logged import jobs_of, read_slurm_log, with_groups, with_users
 from batsched_py.slurm.policy.nodes import natural
 from batsched_py.slurm.policy.settings import Configuration, Reservation
 from batsched_py.slurm.reading import Clock, Findings
@@ -177,7 +177,11 @@ def read_scenario(sources: Sources) -> Scenario:
     configuration = configured(cluster, sources.reservations, sources.accounting, clock, findings, span)
     configuration = replace(configuration, start=clock.written())
     if log is not None:
-        configuration = with_users(configuration, log)
+        configuration = with_groups(with_users(configuration, log), log)
+    for partition in () if configuration.groups else configuration.partitions:
+        if partition.allow_groups:
+            told = f"AllowGroups of partition {shown(partition.name)}: nothing tells who is in these groups"
+            findings.left_out(str(sources.conf), told)
     cluster.configuration = configuration
     if log is not None:
         jobs, profiles = jobs_of(log, configuration, cluster.machine, words, clock, findings)
@@ -233,6 +237,7 @@ def configured(
         cluster.configuration,
         qos=tuple(whole.qos.values()),
         associations=tuple(whole.associations.values()),
+        groups=whole.groups,
         reservations=tuple(one for each in found.values() for one in written_out(each, span)),
     )
 

@@ -150,7 +150,7 @@ def test_that_what_is_left_out_is_listed_with_its_line(scenario: Scenario) -> No
         "slurm.conf, lines 6-7: max_rpc_cnt is not modelled",
         "slurm.conf, line 20: JobSubmitPlugins is not modelled",
         "nodes.conf, lines 3-4: MemSpecLimit of nodes is not modelled",
-        "parts-toy.conf, line 2: AllowGroups of a partition is not modelled",
+        "slurm.conf: AllowGroups of partition 'batch': nothing tells who is in these groups",
     } <= found
     harmless = [each.what for each in scenario.findings.without_effect]
     assert {"SlurmctldHost", "SlurmctldPort", "no_env_cache", "Port of nodes"} <= set(harmless)

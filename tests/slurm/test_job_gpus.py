@@ -90,3 +90,35 @@ def test_more_gpus_than_all_tasks_need_make_no_node_preferred(
     configuration, platform, workload = read_scenario(tmp_path)
     (row,) = rows_of(DecisionProcess(Twin(configuration)), workload, platform)
     assert row["allocated_resources"] == host
+
+
+@pytest.mark.parametrize(
+    ("options", "cores", "memory"),
+    [
+        ("-n 1 --gres=gpu:2", 6, 2000),
+        ("-n 1 --gpus=2", 6, 2000),
+        ("-n 1 -c 1 --gres=gpu:2", 1, 2000),
+        ("-n 1 --gres=gpu:2 --cpus-per-gpu=1 --mem=70", 2, 70),
+        ("-n 1 --gres=gpu:2 -p more", 8, 2000),
+        ("-n 1", 1, 0),
+    ],
+)
+def test_what_a_cluster_gives_with_each_gpu(tmp_path: Path, options: str, cores: int, memory: int) -> None:
+    text = (
+        CONF.format(first=4, second=4)
+        .replace("CR_Core", "CR_Core_Memory")
+        .replace("CPUs=8", "CPUs=8 RealMemory=9000")
+    )
+    text += "JobDefaults=DefCpuPerGPU=3,DefMemPerGPU=1000\n"
+    text += "PartitionName=more Nodes=n1 JobDefaults=DefCpuPerGPU=4\n"
+    (tmp_path / "slurm.conf").write_text(text)
+    (tmp_path / "jobs.csv").write_text(f"at,run,args\n0,100,{options}\n")
+    configuration, _, workload = read_scenario(tmp_path)
+    assert configuration.selection.def_cpu_per_gpu == 3
+    (job,) = workload.jobs
+    request = job.extra["request"]
+    assert job.size == cores
+    assert (
+        request.get("per_node", {}).get("memory", request.get("per_core", {}).get("memory", 0) * cores)
+        == memory
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.protocol.jobs import Job
@@ -20,8 +21,10 @@ from batsched_py.slurm.policy.settings import (
     Reservation,
     Scheduling,
     Selection,
+    read_configuration,
 )
 from batsched_py.slurm.policy.setup import Setup
+from batsched_py.slurm.scenario import Sources, read_scenario, write_scenario
 from batsched_py.testing.runs import rows_of
 from batsched_py.workload.model import Workload
 from tests.slurm.scenario import Twin
@@ -132,6 +135,37 @@ def test_partitions_say_whom_they_take() -> None:
     assert pending(max_time=60.0) == {"pending=PartitionTimeLimit"}
 
 
+def test_partitions_say_which_groups_they_take_and_the_strictest_may_count() -> None:
+    """A job of two partitions, of which one takes nobody of its group, or nobody for so long."""
+
+    def refused(
+        enforce: Literal["no", "any", "all"] = "no",
+        partitions: str = "free,own",
+        who: str = "ann",
+        **own: Any,
+    ) -> bool:
+        configuration = Configuration(
+            scheduling=Scheduling(enforce_part_limits=enforce),
+            partitions=(Partition(name="free"), Partition(name="own", **own)),
+            groups={"staff": ("ann",), "guests": ("bob",)},
+        )
+        hosts = platform_of([NodeKind(["n1"], 4, {})], {}, "test").as_protocol()[0]
+        extra = {"user": who, "request": {"partitions": partitions.split(",")}}
+        records, never = Setup(configuration, hosts).records(Job("w0!1", 0.0, 1, 600.0, "run", extra), 0.0)
+        return not records and never.is_refused
+
+    assert not refused(partitions="own", allow_groups=("staff",))
+    assert refused(partitions="own", allow_groups=("guests",))
+    assert not refused(partitions="own", allow_groups=("guests",), who="root")
+    assert not refused(allow_groups=("guests",)), "the other partition takes it"
+    assert refused("all", allow_groups=("guests",))
+    assert refused(partitions="own", root_only=True)
+    assert not refused(partitions="own", max_time=60.0), "it is left pending"
+    assert refused("any", partitions="own", max_time=60.0)
+    assert not refused("any", max_time=60.0)
+    assert refused("all", max_time=60.0)
+
+
 def test_jobs_that_must_name_a_reservation_are_refused_without_one() -> None:
     def starts(qos: Qos, **partition: Any) -> list[bool]:
         """Of a job without a reservation, and of one with it."""
@@ -169,3 +203,16 @@ def test_a_start_is_planned_for_so_many_tasks_of_an_array_only() -> None:
 
     Backfill(state, 0, start, lambda record, begin, nodes: planned.append(record.job.name)).run()
     assert planned == ["7_0", "7_1", "8"]
+
+
+def test_a_file_of_groups_tells_who_is_let_in(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text("NodeName=n1 CPUs=4\nPartitionName=own Nodes=n1 AllowGroups=staff\n")
+    (tmp_path / "groups.txt").write_text("root:x:0:\nstaff:x:50:ann,bob\n")
+    conf = tmp_path / "slurm.conf"
+    told = read_scenario(Sources(conf=conf, accounting=(tmp_path / "groups.txt",)))
+    assert told.configuration.groups["staff"] == ("ann", "bob")
+    assert told.findings.unmodelled == []
+    (found,) = read_scenario(Sources(conf=conf)).findings.unmodelled
+    assert found.what == "AllowGroups of partition 'own': nothing tells who is in these groups"
+    write_scenario(told, tmp_path / "twin")
+    assert read_configuration(tmp_path / "twin" / "slurm.toml").groups == told.configuration.groups

@@ -33,7 +33,8 @@ TABLES: dict[str, type[msgspec.Struct]] = {
 NOT_FOR_THE_POLICY = {
     "scheduling.bf_continue",  # a cycle is never broken off
     "selection.consumed",  # processors are cores here
-    "partitions.default_time", "job.no_time_limit", "job.id",
+    "selection.def_cpu_per_gpu", "selection.def_mem_per_gpu", "partitions.def_cpu_per_gpu",
+    "partitions.def_mem_per_gpu", "partitions.default_time", "job.no_time_limit", "job.id",
 }  # fmt: skip
 
 

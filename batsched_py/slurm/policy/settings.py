@@ -274,11 +274,14 @@ class Partition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     req_resv: bool = False
     """Whether jobs must name a reservation."""
     root_only: bool = False
+    """Whether only the user root may use it."""
     preempt_mode: PreemptMode | None = None
     grace_time: Seconds = 0.0
     over_time_limit: Seconds | None = None
     qos: str = ""
     """The QOS whose limits are those of the partition."""
+    allow_groups: tuple[str, ...] = ()
+    """Whose users may use it, by the groups of the configuration."""
     allow_accounts: tuple[str, ...] = ()
     deny_accounts: tuple[str, ...] = ()
     allow_qos: tuple[str, ...] = ()
@@ -338,7 +341,7 @@ class Qos(Limits, frozen=True, forbid_unknown_fields=True, omit_defaults=True, k
 
 
 ROOT = "root"
-"""The account above all others."""
+"""The account above all others, and the user who may do anything."""
 
 
 class Association(Limits, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -415,13 +418,11 @@ UNUSED = {
         "scheduling": """sched_min_interval max_sched_time defer ignore_prefer_validation bf_max_time
             bf_yield_interval bf_yield_sleep bf_busy_nodes bf_one_resv_per_job bf_licenses
             complete_wait max_array_size max_job_count""",
-        "selection": """core_default_dist_block pack_serial_at_end def_mem_per_gpu max_mem_per_node
-            def_cpu_per_gpu topology""",
+        "selection": """core_default_dist_block pack_serial_at_end max_mem_per_node topology""",
         "nodes": "",
         "priority": "",
         "preemption": "send_user_signal within_qos",
-        "partitions": """over_subscribe_jobs exclusive_user root_only def_mem_per_gpu
-            max_mem_per_node def_cpu_per_gpu""",
+        "partitions": "over_subscribe_jobs exclusive_user max_mem_per_node",
         "limits": "grp_submit_jobs grp_jobs_accrue min_prio_thres",
         "qos": """usage_threshold limit_factor max_submit_jobs_per_user max_submit_jobs_per_account
             max_jobs_accrue_per_user max_jobs_accrue_per_account min_tres_per_job""",
@@ -458,6 +459,8 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     qos: tuple[Qos, ...] = ()
     associations: tuple[Association, ...] = ()
     reservations: tuple[Reservation, ...] = ()
+    groups: dict[str, tuple[str, ...]] = {}
+    """Who is in which group of users; without any, partitions take no notice of groups."""
 
     @property
     def origin(self) -> int:

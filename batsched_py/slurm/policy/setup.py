@@ -30,7 +30,7 @@ from batsched_py.slurm.policy.limits import Accounts, Limits
 from batsched_py.slurm.policy.nodes import Machine, Node, natural, places
 from batsched_py.slurm.policy.plan import kernel_of
 from batsched_py.slurm.policy.priorities import Basic, ByFormula, Multifactor, Priorities
-from batsched_py.slurm.policy.settings import Configuration, NodeSettings, Partition
+from batsched_py.slurm.policy.settings import ROOT, Configuration, NodeSettings, Partition
 from batsched_py.slurm.policy.state import Preemption, Reservations, State
 
 #: What shapes a request beside its resources and its GPUs: jobs that are alike in this ask for the same.
@@ -68,6 +68,8 @@ class Setup:
         self._limits = Limits(self._accounts if "limits" in configuration.enforce else None)
         """Those of a cluster on which nobody runs."""
         self._refuses_at_once = configuration.scheduling.enforce_part_limits != "no"
+        self._refuses_for_one = configuration.scheduling.enforce_part_limits == "all"
+        """Whether a job must keep to the limits of all its partitions."""
         self._kernel = kernel_of(self.machine)
         self._selector = self._kernel.selector(self.machine, configuration.selection.memory)
         self._empty = self._kernel.usage(self.machine)
@@ -188,7 +190,7 @@ class Setup:
                 return [], Never("JobHeldUser")
             eligible = max(eligible, job.submission_time + fields.released)
         self._count += 1
-        records, never = [], Never("BadConstraints", is_refused=True)
+        records, never = list[WaitingRecord](), Never("BadConstraints", is_refused=True)
         time_limit = job.walltime if fields.time_limit is None else fields.time_limit
         named = [each for each in self.partitions if each.name in request.partitions]
         for partition in named or [self._default]:
@@ -206,6 +208,8 @@ class Setup:
                 records.append(record)
             else:
                 never = why
+                if self._refuses_for_one and why.is_refused and why.reason != "BadConstraints":
+                    return [], why
         for record in records:
             record.nb_partitions = len(records)
         return records, never
@@ -219,6 +223,8 @@ class Setup:
             return None
         if partition.state not in ("up", "drain"):
             return Never("PartitionDown", partition.state == "inactive")
+        if not self._is_of_group(record.job.user or "", partition):
+            return Never("AccessDenied", is_refused=True)
         if not record.fields.reservation and (partition.req_resv or "require_reservation" in flags):
             return Never("ReservationRequired", is_refused=True)
         if partition.max_time < time_limit < inf and "partition_time_limit" not in flags:
@@ -239,6 +245,14 @@ class Setup:
         if "deny_on_limit" in flags and self._limits.forbid_alone(record):
             return Never("QOSResourceLimit", is_refused=True)
         return None
+
+    def _is_of_group(self, user: str, partition: Partition) -> bool:
+        """Whether a partition lets a user in; where nobody knows the groups, all of them."""
+        groups = self._configuration.groups
+        if user == ROOT:
+            return True
+        allowed = {user for name in partition.allow_groups for user in groups.get(name, ())}
+        return not partition.root_only and (user in allowed or not (groups and partition.allow_groups))
 
     def _asked_in(self, request: Request, fields: JobFields, partition: PartitionRecord) -> Asked:
         key = (request, _shape(fields), tuple(fields.gpus.items()), partition.number)
