@@ -35,6 +35,10 @@ class RuleBroken(BatschedError):
     """A decision breaks a rule that Batsim enforces by aborting."""
 
 
+class EventBroken(RuleBroken):
+    """What happens from outside breaks a rule, not a decision."""
+
+
 class PolicyError(BatschedError):
     """A scheduler or user behaviour failed: it raised, or it decided something impossible."""
 

@@ -8,7 +8,7 @@
 
 namespace batsched {
 
-enum class Action : uint8_t { kSubmit, kBegin, kEnd, kLeave, kAcknowledge, kCall, kCarryOut, kNoMoreJobs };
+enum class Action : uint8_t { kSubmit, kBegin, kEnd, kLeave, kAcknowledge, kCall, kCarryOut, kOutside, kNoMoreJobs, kNoMoreOutside };
 
 class Agenda {
 public:
@@ -22,7 +22,7 @@ public:
         Action action;
 
         // A notice waits until everything else of its instant has happened and has been told.
-        bool is_notice() const { return action == Action::kNoMoreJobs; }
+        bool is_notice() const { return action >= Action::kNoMoreJobs; }
 
         // Whether it comes after the other one.
         bool operator<(const Entry& other) const {
@@ -40,6 +40,13 @@ public:
         heap_.push_back({time, ++count_, job, action});
         std::push_heap(heap_.begin(), heap_.end());
         return count_;
+    }
+
+    // A number for actions of which one at a time is put down, as if that had been done when it was reserved.
+    int64_t reserve() { return ++count_; }
+    void put_in_turn(int64_t number, double time, Action action) {
+        heap_.push_back({time, number, nullptr, action});
+        std::push_heap(heap_.begin(), heap_.end());
     }
 
     void cancel(int64_t number) {

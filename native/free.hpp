@@ -13,7 +13,7 @@ namespace batsched {
 // One pool of hosts: a number and intervals.
 class FreeHosts : public HostPool {
 public:
-    explicit FreeHosts(int64_t hosts) : HostPool(hosts), all_(available()), shadow_({all_}) {}
+    explicit FreeHosts(int64_t hosts) : HostPool(hosts), all_(available()), there_(hosts), shadow_({all_}) {}
     virtual ~FreeHosts() = default;
 
     // How much of each resource of nodes is free; nothing on a plain machine.
@@ -56,14 +56,36 @@ public:
     // It is known when a job will end that has its hosts.
     virtual void started(const Job& job) { shadow_.started(job); }
 
-    // A job gives everything back.
+    // A job gives everything back, but for hosts that were taken away meanwhile.
     virtual void ended(Job& job) {
         shadow_.ended(job);
-        give(job.hosts);
+        give(those_there(job.hosts));
     }
 
     // Running jobs are expected to end at other times.
     virtual void ends_change() { shadow_.begin_again({available()}); }
+
+    // --- hosts that are taken away ----------------------------------------------------------------------
+
+    bool all_there() const { return there_.available() == all_; }
+    const HostPool& there() const { return there_; }
+    Runs those_there(const Runs& hosts) const { return all_there() ? hosts : there_.overlap(hosts); }
+
+    // Hosts are taken away; jobs on them go on.
+    virtual void take_away(const Runs& hosts, const Running& running) {
+        take(overlap(hosts));
+        there_.take(there_.overlap(hosts));
+        see_what_is_there(running);
+    }
+
+    // Hosts are there again; those with a job on them are free when it ends.
+    virtual void give_back(const Runs& hosts, const Running& running) {
+        there_.give(without(hosts, there_.runs()));
+        Runs idle = without(hosts, runs());
+        for (const Running::Place& place : running.by_end()) idle = without(idle, place.job->hosts);
+        give(idle);
+        see_what_is_there(running);
+    }
 
     // --- what will be free -------------------------------------------------------------------------------
 
@@ -76,7 +98,9 @@ public:
     // Whether a reservation may be of this machine.
     virtual bool may_have_made(const Reservation& reservation) const { return !reservation.at_shadow_time.nodes; }
 
-    AvailabilityProfile profile(double now, const Running& running) const { return {now, available(), running}; }
+    AvailabilityProfile profile(double now, const Running& running) const {
+        return {now, available(), running, all_there() ? std::nullopt : std::optional(there_)};
+    }
 
     virtual std::unique_ptr<AnyPlan> plan(double now, const Running& running) const {
         return std::make_unique<Plan<AvailabilityProfile>>(profile(now, running));
@@ -84,11 +108,19 @@ public:
 
 private:
     Request all_;
+    HostPool there_;  // the hosts that were not taken away
     Shadow<HostsAhead> shadow_;
 
     static void set_hosts(Job& job, Runs hosts) {
         job.hosts = std::move(hosts);
-        job.nb_hosts = count_hosts(job.hosts);
+        job.nb_hosts = job.nb_given_back = count_hosts(job.hosts);
+    }
+
+    void see_what_is_there(const Running& running) {
+        for (const Running::Place& place : running.by_end()) {
+            place.job->nb_given_back = count_hosts(there_.overlap(place.job->hosts));
+        }
+        ends_change();
     }
 
     bool fits_beside(Request request, double estimate, const Reservation* beside) const {

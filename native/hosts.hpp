@@ -52,6 +52,7 @@ public:
     explicit HostPool(int64_t hosts) : count_{hosts} {
         if (hosts) runs_.push_back({0, hosts - 1});
     }
+    explicit HostPool(Runs hosts) : count_{count_hosts(hosts)}, runs_(std::move(hosts)) {}
 
     Request available() const { return count_; }
     const Runs& runs() const { return runs_; }
@@ -161,5 +162,12 @@ private:
     }
     Runs::iterator after(int64_t host) { return runs_.begin() + (std::as_const(*this).after(host) - runs_.cbegin()); }
 };
+
+// The hosts that are not among others.
+inline Runs without(const Runs& hosts, const Runs& others) {
+    HostPool left(hosts);
+    left.take(left.overlap(others));
+    return left.runs();
+}
 
 }  // namespace batsched

@@ -68,6 +68,7 @@ constexpr const char* name_of(State state) {
 
 class Log;
 struct Client;
+struct Execution;
 struct Job;
 struct Placement;
 
@@ -120,10 +121,11 @@ struct Job {
     double start = 0, expected_end = 0;  // as told
     int64_t number = 0;                  // how many were started until then
     int64_t nb_hosts = 0;
+    int64_t nb_given_back = 0;  // how many of its hosts will be free when it ends; the others were taken away
     Runs hosts;
     double begun = 0, seconds = NAN;  // seconds are given where they are not those of the profile
     bool ends_by_itself = true;
-    bool is_launching = false, is_cleaned_up = false;  // before it begins, and after it has ended
+    enum class Phase : uint8_t { kDecided, kLaunched, kBegun, kCleanedUp } phase = Phase::kDecided;
     int64_t agenda_number = 0;
     double ended = 0;
     State outcome = State::kSuccess;
@@ -134,6 +136,7 @@ struct Job {
     int32_t session = 0;
     double decided = 0;
     bool withdrawn = false;
+    std::unique_ptr<Execution> execution;  // where hosts may fail, and jobs with them
 
     Handle source;    // the object it was made from
     Handle view;      // the object that stands for it outside
@@ -145,6 +148,9 @@ struct Job {
         told_submission = to_tick(submission);
         told_walltime = to_tick(walltime);
     }
+    // The job as its user has submitted it.
+    inline const Job& as_submitted() const;
+
     bool is_over() const { return state > State::kRunning; }
 
     // If it is started now, it goes to no certain place.
@@ -152,6 +158,16 @@ struct Job {
         if (state == State::kWaiting) placement = nullptr;
     }
 };
+
+// One of several executions of a job, if hosts fail.
+struct Execution {
+    JobPtr first;  // the first one, if it is another
+    int64_t number = 0;  // how many were before
+    std::string submitted_note, note;  // as its user has submitted it, and what was said of it since
+    bool has_failed = false;
+};
+
+const Job& Job::as_submitted() const { return execution && execution->first ? *execution->first : *this; }
 
 JobPtr::JobPtr(Job* job) : job_(job) {
     if (job_) ++job_->nb_owners;

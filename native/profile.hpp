@@ -84,9 +84,12 @@ public:
 
     AvailabilityProfile(double now, Request free) : blocks_(1), heads_(1) { insert({0, 0}, now, free.hosts); }
 
-    AvailabilityProfile(double now, Request free, const Running& running) : AvailabilityProfile(now, free) {
+    // Jobs give back what is there of their hosts; all are, if nothing is said.
+    AvailabilityProfile(double now, Request free, const Running& running, std::optional<HostPool> there)
+        : AvailabilityProfile(now, free) {
+        there_ = std::move(there);
         for (const Running::Place& place : running.by_end()) {
-            give(std::max(place.expected_end, now + kTick), INFINITY, {place.job->nb_hosts});
+            give(std::max(place.expected_end, now + kTick), INFINITY, {place.job->nb_given_back});
         }
     }
 
@@ -160,8 +163,8 @@ public:
     static void begin_moves(const Reservations&) {}
 
     // Until when a job that was started has which place; it gives it up.
-    static std::optional<std::pair<double, Place>> held_by(const Job& job) {
-        return std::pair(job.expected_end, Place{job.nb_hosts});
+    std::optional<std::pair<double, Place>> held_by(const Job& job) const {
+        return std::pair(job.expected_end, Place{there_ ? count_hosts(there_->overlap(job.hosts)) : job.nb_hosts});
     }
     template <class Reservation>
     void start(const Job& job, const Reservation& one) {
@@ -193,6 +196,7 @@ private:
         size_t block, place;
     };
 
+    std::optional<HostPool> there_;  // the hosts that had not been taken away, if some had
     std::vector<Block> blocks_;
     std::vector<Head> heads_;
 

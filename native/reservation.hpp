@@ -9,8 +9,8 @@ namespace batsched {
 struct HostsAhead {
     Request free;
 
-    void take(const Job& job) { free = free - Request{job.nb_hosts}; }
-    void give(const Job& job) { free = free + Request{job.nb_hosts}; }
+    void take(const Job& job) { free = free - Request{job.nb_given_back}; }
+    void give(const Job& job) { free = free + Request{job.nb_given_back}; }
     bool suffices(Request request) const { return request.fits(free); }
     Request extra(Request request) const { return free - request; }
 };

@@ -10,6 +10,7 @@
 #include "ledger.hpp"
 #include "log.hpp"
 #include "machines.hpp"
+#include "restarts.hpp"
 #include "rows.hpp"
 #include "users.hpp"
 
@@ -29,13 +30,27 @@ struct Killed {
 // What happens to a job on its hosts.
 enum class Step : uint8_t { kLaunches, kBegins, kEnds };
 
+// Something that happens from outside.
+struct Outside {
+    enum class Kind : uint8_t { kGo, kCome, kOther } kind;
+    double time;
+    Runs hosts;  // that go away or come back
+    Handle event;
+};
+
+// An event from outside makes no sense.
+struct EventFault : std::runtime_error {
+    using runtime_error::runtime_error;
+};
+
 // Something that the policy may want to know.
 struct Told {
-    enum class Kind : uint8_t { kSubmitted, kEnded, kCalled, kNoMoreJobs, kKilled } kind;
+    enum class Kind : uint8_t { kSubmitted, kEnded, kCalled, kNoMoreJobs, kKilled, kOutside, kNoMoreOutside } kind;
     double time;
     JobPtr job;
     int64_t return_code = 0;
     std::shared_ptr<Killed> killed = nullptr;
+    std::shared_ptr<Outside> outside = nullptr;
 };
 
 class Simulation : public Ledger {
@@ -43,6 +58,7 @@ public:
     Machines machines;
     Rows rows;
     Users users;
+    Restarts restarts;
     bool only_starts_jobs = false;  // the policy: it need not be asked when no job fits
     std::deque<std::function<void(const JobPtr&)>> on_end;  // hear of each job that ends
     double launch_time = 0, cleaning_time = 0;  // seconds before and after a job, in which it has its hosts
@@ -50,6 +66,9 @@ public:
     std::function<void(const Job&, Step)> trace;  // hears what happens to jobs on their hosts, if somebody wants to
 
     Simulation(int64_t hosts, double speed) : Ledger(hosts), machines(hosts), speed_(speed) {}
+
+    // What happens from outside, one after another in the order of time.
+    std::function<std::shared_ptr<Outside>()> next_outside;
 
     void add_source(std::unique_ptr<JobSource> source) { sources_.push_back({std::move(source), nullptr}); }
 
@@ -63,6 +82,10 @@ public:
             begun_ = is_first_turn_ = true;
             nb_settled_changes_ = nb_changes_;
             plan_submissions();
+            if (next_outside) {
+                turn_of_outside_ = agenda.reserve();
+                await_outside(0.0);
+            }
             if (open_turn()) return true;
         } else if (in_turn_ && go_on_after_decisions()) {
             return true;
@@ -97,6 +120,8 @@ private:
     std::vector<Source> sources_;
     Source* next_source_ = nullptr;
     JobPtr last_submitted_;
+    std::shared_ptr<Outside> outside_;  // what happens next from outside
+    int64_t turn_of_outside_ = 0;
     std::unordered_map<std::string, std::string> early_notes_;  // on jobs that are to come
     std::vector<Told> told_;
     std::vector<Effect> late_effects_, carried_out_;
@@ -137,7 +162,7 @@ private:
         told_.clear();
         if (has_users_) {
             tell_users(nb_effects_before_);
-            if (users.due(now())) {
+            if (users.due(now()) || restarts.is_due()) {
                 let_users_act();
                 return ask_or_go_on();
             }
@@ -217,7 +242,9 @@ private:
                 ready_ = true;
                 break;
             }
+            case Action::kOutside: occur(); break;
             case Action::kNoMoreJobs: tell({Told::Kind::kNoMoreJobs, now(), nullptr}); break;
+            case Action::kNoMoreOutside: tell({Told::Kind::kNoMoreOutside, now(), nullptr}); break;
         }
     }
 
@@ -273,29 +300,29 @@ private:
 
     void launch(Job& job) {
         if (!(launch_time > 0)) return begin(job);
-        job.is_launching = true;
+        job.phase = Job::Phase::kLaunched;
         job.agenda_number = agenda.put(agenda.clock + launch_time, Action::kBegin, &job);
         if (trace) trace(job, Step::kLaunches);
     }
 
     void begin(Job& job) {
-        job.is_launching = false;
+        job.phase = Job::Phase::kBegun;
         double seconds = std::isnan(job.seconds) ? job.profile.seconds(speed_) : job.seconds;
         job.begun = agenda.clock;
         job.ends_by_itself = late_jobs_stay || job.profile.fits(seconds, job.walltime);
-        machines.occupy(job.nb_hosts, agenda.clock);
+        machines.occupy(job.nb_given_back, agenda.clock);
         if (trace) trace(job, Step::kBegins);
         job.agenda_number = agenda.put(agenda.clock + (job.ends_by_itself ? seconds : job.walltime), Action::kEnd, &job);
     }
 
     void end(Job& job, State outcome, int64_t return_code) {
-        machines.vacate(job.hosts, job.nb_hosts, agenda.clock);
+        machines.vacate(free->those_there(job.hosts), job.nb_given_back, agenda.clock);
+        job.phase = Job::Phase::kCleanedUp;
         job.ended = agenda.clock;
         job.outcome = outcome;
         job.return_code = return_code;
         if (trace) trace(job, Step::kEnds);
         if (!(cleaning_time > 0)) return leave(job);
-        job.is_cleaned_up = true;
         agenda.put(agenda.clock + cleaning_time, Action::kLeave, &job);
     }
 
@@ -307,7 +334,7 @@ private:
         tell({Told::Kind::kEnded, now(), ended, job.return_code});
         for (size_t place = 0, count = on_end.size(); place < count; ++place) on_end[place](ended);
         check_unbroken();
-        users.job_ended(job, now());
+        if (!restarts.comes_back(ended)) users.job_ended(job, now());
     }
 
     // Kills jobs; one that has ended by itself meanwhile is acknowledged without progress.
@@ -317,8 +344,8 @@ private:
             if (!acknowledged_.insert(id).second) continue;
             killed->ids.push_back(id);
             JobPtr job = find(id);
-            if (!job || job->state != State::kRunning || job->is_cleaned_up) continue;
-            if (job->is_launching) {
+            if (!job || job->state != State::kRunning || job->phase == Job::Phase::kCleanedUp) continue;
+            if (job->phase == Job::Phase::kLaunched) {
                 agenda.cancel(job->agenda_number);
                 begin(*job);
             }
@@ -339,12 +366,73 @@ private:
         return seconds > 0 ? std::min((agenda.clock - job.begun) / seconds, 1.0) : 1.0;
     }
 
+    // --- from outside ------------------------------------------------------------------------------------
+
+    // Plans what happens next from outside, or tells that there is nothing more, when the last of it has happened.
+    void await_outside(double last) {
+        outside_ = next_outside();
+        if (outside_) {
+            agenda.put_in_turn(turn_of_outside_, outside_->time, Action::kOutside);
+        } else {
+            agenda.put_in_turn(turn_of_outside_, last, Action::kNoMoreOutside);
+        }
+    }
+
+    void occur() {
+        std::shared_ptr<Outside> event = outside_;
+        await_outside(event->time);
+        const Runs &hosts = event->hosts, away = without(hosts, free->there().runs());
+        if (event->kind != Outside::Kind::kOther) {
+            bool goes = event->kind == Outside::Kind::kGo;
+            if (goes && !away.empty()) refuse("machine_unavailable", away, "are unavailable already");
+            if (!goes && away != hosts) refuse("machine_available", without(hosts, away), "are not unavailable");
+            turn(hosts, goes);
+        }
+        tell({Told::Kind::kOutside, now(), nullptr, 0, nullptr, event});
+    }
+
+    // Hosts go away or come back. Jobs on them go on, unless the rule is that they fail.
+    void turn(const Runs& hosts, bool go) {
+        Runs idle = hosts;
+        for (const Running::Place& place : running.by_end()) {
+            if (place.job->phase == Job::Phase::kBegun) idle = without(idle, place.job->hosts);
+        }
+        int64_t nb_idle = count_hosts(idle), nb_busy = count_hosts(hosts) - nb_idle;
+        ++nb_changes_;
+        if (go) {
+            machines.turn(hosts, -nb_busy, nb_busy + nb_idle, agenda.clock);
+            free->take_away(hosts, running);
+            restarts.hosts_fail(hosts, running);
+        } else {
+            machines.turn(without(hosts, idle), nb_busy, -nb_busy, agenda.clock);
+            machines.turn(idle, 0, -nb_idle, agenda.clock);
+            free->give_back(hosts, running);
+            ++epoch_;
+        }
+    }
+
+    [[noreturn]] void refuse(const std::string& event, const Runs& hosts, const std::string& why) const {
+        char time[64];
+        std::snprintf(time, sizeof time, "%f", agenda.clock);
+        std::string text = event + " at " + time + ": hosts ";
+        append_hosts(text, hosts);
+        throw EventFault(text + ' ' + why);
+    }
+
     // --- users -------------------------------------------------------------------------------------------
 
     void let_users_act() {
-        while (users.due(now())) {
+        while (users.due(now()) || restarts.is_due()) {
+            std::vector<Restarts::Failure> failed = restarts.take_failed();
+            std::vector<JobPtr> again;
+            for (const JobPtr& ended : restarts.take_ended()) {
+                again.push_back(Restarts::next_of(ended));
+                users.goes_on(*ended, *again.back());
+            }
             Actions actions = users.act(now());
-            for (const JobPtr& job : actions.submissions) {
+            for (const Restarts::Failure& failure : failed) take_failure(failure);
+            again.insert(again.end(), actions.submissions.begin(), actions.submissions.end());
+            for (const JobPtr& job : again) {
                 take_submission(job);
                 reject_unfit_of_users();
             }
@@ -362,10 +450,18 @@ private:
         tell_users(before);
     }
 
+    void take_failure(const Restarts::Failure& failure) {
+        const std::string& id = failure.job->id;
+        broken_by("SetJobMetadata " + id, [&] { note(id, Restarts::fail(failure)); });
+        kill({id});
+    }
+
     // Makes a job known that a user submits, and its profile before it if that is new.
     void take_submission(const JobPtr& job) {
         job->submission = now();
-        if (!(job->walltime > 0)) {
+        restarts.submitted(*job);
+        bool is_new = &job->as_submitted() == job.get();
+        if (is_new && !(job->walltime > 0)) {
             throw RuleBroken("RegisterJob " + job->id + ": a walltime of " + general(job->walltime) + " s makes no sense");
         }
         job->walltime = to_tick(job->walltime);
@@ -387,14 +483,15 @@ private:
     void take_change(Change& change) {
         Job* job = users.outstanding(change.job_id);
         if (!job) return;
+        if (!change.note.empty() && job->execution) job->execution->note = change.note;
         if (!change.note.empty() || !change.withdraws) {
-            broken_by("SetJobMetadata " + change.job_id, [&] { note(change.job_id, std::move(change.note)); });
+            broken_by("SetJobMetadata " + job->id, [&] { note(job->id, std::move(change.note)); });
         }
         if (!change.withdraws) return;
         if (job->state == State::kRunning) {
-            kill({change.job_id});
+            kill({job->id});
         } else {
-            JobPtr kept = find(change.job_id);
+            JobPtr kept = find(job->id);
             reject(kept);
             users.job_ended(*kept, now());
         }

@@ -99,7 +99,8 @@ public:
     }
 
     void job_started(Job& job, double now) {
-        if (!job.client || !job.client->user->hears_starts()) return;
+        bool is_news = &job.as_submitted() == &job;  // not if it is begun again
+        if (!is_news || !job.client || !job.client->user->hears_starts()) return;
         job.client->user->job_started(job, now);
         ask(*job.client);
     }
@@ -107,11 +108,17 @@ public:
     void job_ended(Job& job, double now) {
         if (!job.client) return;
         Client& client = *std::exchange(job.client, nullptr);
-        outstanding_.erase(job.id);
+        outstanding_.erase(job.as_submitted().id);
         --client.nb_outstanding;
         --nb_outstanding_;
         client.user->job_ended(job, now);
         ask(client);
+    }
+
+    // A job that has ended goes on as another one.
+    void goes_on(Job& ended, Job& next) {
+        next.client = std::exchange(ended.client, nullptr);
+        outstanding_[next.as_submitted().id] = &next;
     }
 
     // When a call is needed that was not asked for yet; never, if none is. A call cannot be taken back, and one that

@@ -137,8 +137,9 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         "traces of machine states": outputs.machine_states,
         "a record of what links carry": outputs.links,
         "output files of another kind": type(outputs) is not Outputs,
-        "failures, and other events from outside": bool(setup.events or setup.failures)
-        or process.on_failure is not None,
+        "failures of hosts in nodes": platform.has_nodes and bool(setup.events or setup.failures),
+        "jobs that save their work": process.on_failure is not None
+        and process.on_failure.checkpoints is not None,
         "a policy that puts jobs back into the queue": process.scheduler.requeues,
         "closures, prices and whatever else is known of outside": process.outlook is not None,
         "hosts that jobs share": settings.compute_sharing,

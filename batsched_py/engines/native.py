@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from heapq import merge
+from operator import attrgetter
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -12,18 +14,19 @@ from batsched_py import native
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines import Simulation, Situation
 from batsched_py.engines.native_cluster import Cluster as NativeCluster
-from batsched_py.errors import Deadlock, PolicyError, RuleBroken
+from batsched_py.errors import Deadlock, EventBroken, PolicyError, RuleBroken
 from batsched_py.ledger import kinds
 from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
 from batsched_py.ledger.queue import JobQueue
 from batsched_py.ledger.running import Running, RunningJob
-from batsched_py.protocol.events import SimulationBegins
+from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable, SimulationBegins
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
 from batsched_py.protocol.profiles import Delay, Homogeneous
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.selection import selection
+from batsched_py.simulator.agenda import in_order
 from batsched_py.simulator.catalog import refusal
 from batsched_py.simulator.outputs import Outputs, Results
 from batsched_py.simulator.setup import Setup
@@ -48,6 +51,10 @@ _REFERENCE = {
 _EASY = ("batsched_py.schedulers.easy.Easy", "batsched_py.schedulers.easy.EasyBackfilling.schedule")
 
 
+#: Events that do something to hosts, in the library's order.
+_KINDS = {HostsUnavailable: 0, HostsAvailable: 1}
+
+
 def _place_of(code: Any) -> str:
     return f"{code.__module__}.{code.__qualname__}"
 
@@ -70,6 +77,7 @@ if library is not None:
             "states": list(JobState),
             "rule_broken": RuleBroken,
             "policy_error": PolicyError,
+            "event_broken": EventBroken,
             "blame": blame,
             "next_time": next_time_of,
             "actions": actions_of,
@@ -105,6 +113,7 @@ class NativeSimulation(Simulation):
         self.busy = self._busy
         self.machines = NativeMachines(self._engine, len(platform.hosts))
         outputs.follow(self._engine.set_write, self._refresh, self._first_submission)
+        self._expect_events()
         self._engine.set_procedures(setup.launch_time, setup.cleaning_time, setup.late_jobs_stay)
         self._trace: PajeTrace | None = None
         if outputs.schedule_trace:
@@ -186,6 +195,9 @@ class NativeSimulation(Simulation):
             self._advance = self._engine.advance
             self.process.begin(cluster)
             yield cluster
+        except EventBroken:
+            self.outputs.abandon()
+            raise
         except RuleBroken as broken:
             self.outputs.abandon()
             self.process.at(self._engine.now)
@@ -253,6 +265,22 @@ class NativeSimulation(Simulation):
         sums = self._engine.sums
         for name in vars(results):
             setattr(results, name, getattr(sums, name, getattr(results, name)))
+
+    # --- what happens from outside ---------------------------------------------------------------
+
+    def _expect_events(self) -> None:
+        """Let hosts go and come back, and jobs with them, if that is the rule."""
+        setup, rule = self._setup, self.process.on_failure
+        if setup.events or setup.failures is not None:
+            self._engine.set_outside(map(_with_kind, self._events()))
+        if rule is not None:
+            self._engine.resubmit_after_failures(rule.resubmits)
+
+    def _events(self) -> Iterator[Event]:
+        """All that happens from outside, in order; failures are made as time passes."""
+        setup = self._setup
+        failures = iter(()) if setup.failures is None else setup.failures()
+        yield from merge(in_order(setup.events, self.machines.count), failures, key=attrgetter("time"))
 
     # --- jobs and users --------------------------------------------------------------------------
 
@@ -322,6 +350,11 @@ class NativeSimulation(Simulation):
         return asked is not None and (submitted is None or asked > submitted)
 
 
+def _with_kind(event: Event) -> tuple[Event, int]:
+    """An event, and what it does to its hosts, as the library counts it."""
+    return event, _KINDS.get(type(event), len(_KINDS))
+
+
 class NativeMachines:
     """What the hosts did."""
 
@@ -331,10 +364,11 @@ class NativeMachines:
 
     def number_in(self, state: HostState) -> int:
         """How many hosts are in a state."""
-        computing: int = self._engine.nb_computing
-        return {HostState.COMPUTING: computing, HostState.IDLE: self.count - computing}.get(state, 0)
+        computing, away = self._engine.nb_computing, self._engine.nb_away
+        counts = {HostState.COMPUTING: computing, HostState.UNAVAILABLE: away}
+        return int((counts | {HostState.IDLE: self.count - computing - away}).get(state, 0))
 
     def seconds(self) -> dict[HostState, float]:
         """The time that hosts spent in each state, up to each host's last change."""
-        computing, idle = self._engine.seconds()
-        return dict.fromkeys(HostState, 0.0) | {HostState.COMPUTING: computing, HostState.IDLE: idle}
+        states = HostState.COMPUTING, HostState.IDLE, HostState.UNAVAILABLE
+        return dict.fromkeys(HostState, 0.0) | dict(zip(states, self._engine.seconds(), strict=True))

@@ -8,6 +8,8 @@ from functools import cached_property
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger import rules
 from batsched_py.ledger.kinds import check_function, check_job, float_scores, lowest, ranking
@@ -138,7 +140,8 @@ class Cluster(cluster.Cluster):
 
     @property
     def available(self) -> HostSet:
-        return self.hosts
+        there: HostSet = self.hosts if self._engine.all_there else self._engine.there
+        return there
 
     def fits(self, job: Job) -> bool:
         fits: bool = self._engine.fits(job)
@@ -347,6 +350,8 @@ class Cluster(cluster.Cluster):
         job, hosts, mapping = self._engine.job(decision.job_id), decision.hosts, decision.mapping
         rules.check_allocation(decision, job, self.nb_hosts, False)
         if not self._engine.are_free(hosts):
+            if away := hosts - self.available:
+                raise RuleBroken(f"hosts {away} are unavailable")
             raise RuleBroken(f"hosts {hosts - self.free} are busy and may not be shared")
         if decision.io_job is not None:
             check_io_job(self._setup.may_send)
@@ -393,6 +398,10 @@ def _as_event(kind: str, time: float, *facts: Any) -> ev.Event:
         case "killed", (job_ids, progress):
             done = {job_id: ev.Progress(name, done=part) for job_id, (name, part) in progress.items()}
             return ev.JobsKilled(job_ids, done, time=time)
+        case "outside", (event,):
+            return replace(event, time=time)  # type: ignore[no-any-return]
+        case "no more outside", _:
+            return ev.NoMoreExternalEvents(time=time)
         case "called", _:
             return ev.RequestedCall(time=time)
         case _:

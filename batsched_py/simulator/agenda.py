@@ -293,6 +293,16 @@ def _read_event(line: str, forward_unknown: bool) -> Event:
             raise ValueError(f"`type` must be a text, not {other!r}")
 
 
+def in_order(lists: Sequence[Sequence[Event]], nb_hosts: int) -> list[Event]:
+    """The events of all lists in the order of time; those about hosts that do not exist are refused."""
+    events = sorted(chain(*lists), key=lambda event: event.time)
+    for event in events:
+        if isinstance(event, HostsAvailable | HostsUnavailable) and event.hosts.mask >> nb_hosts:
+            beyond = event.hosts - HostSet.range(nb_hosts)
+            raise InputError(f"the external event at {event.time:g} names unknown hosts {beyond}")
+    return events
+
+
 class Outside:
     """Lets the events of all lists, and failures, occur, each at its time; it holds only the next failure."""
 
@@ -305,11 +315,8 @@ class Outside:
         occur: Callable[[Event], None],
         done: Callable[[None], None],
     ) -> None:
-        events = sorted(chain(*lists), key=lambda event: event.time)
+        events = in_order(lists, nb_hosts)
         for event in events:
-            if isinstance(event, HostsAvailable | HostsUnavailable) and event.hosts.mask >> nb_hosts:
-                beyond = event.hosts - HostSet.range(nb_hosts)
-                raise InputError(f"the external event at {event.time:g} names unknown hosts {beyond}")
             agenda.at(event.time, occur, event)
         self._agenda, self._occur, self._done = agenda, occur, done
         self._failures, self._turn = failures, agenda.reserve()

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from batsched_py.errors import RuleBroken
+from batsched_py.errors import EventBroken
 from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import ResizedJob, RunningJob
 from batsched_py.ledger.waiting import Unfit
@@ -259,11 +259,13 @@ class World:
         match event:
             case ev.HostsUnavailable(hosts=hosts):
                 if twice := hosts & unavailable:
-                    raise RuleBroken(f"machine_unavailable at {now:f}: hosts {twice} are unavailable already")
+                    raise EventBroken(
+                        f"machine_unavailable at {now:f}: hosts {twice} are unavailable already"
+                    )
                 machines.turn(hosts, HostState.UNAVAILABLE, busy, now)
             case ev.HostsAvailable(hosts=hosts):
                 if there := hosts - unavailable:
-                    raise RuleBroken(f"machine_available at {now:f}: hosts {there} are not unavailable")
+                    raise EventBroken(f"machine_available at {now:f}: hosts {there} are not unavailable")
                 machines.turn(hosts & busy, HostState.COMPUTING, busy, now)
                 idle = hosts - busy
                 for state, asleep in () if self._power is None else self._power.asleep.items():

@@ -57,6 +57,7 @@ struct Engine {
     bool is_ordered = false;          // whether the queue has one of its own
     std::shared_ptr<KeptOrder> kept;  // if its scores never change
     nb::object write, estimate, demand_of;
+    nb::object outside;               // gives what happens from outside
     std::function<int32_t(nb::handle)> number_of = [](nb::handle) { return -1; };  // of what a job asks of nodes
     nb::object trace;                 // a Paje trace, if one is written
     std::vector<nb::object> listeners;
@@ -150,6 +151,21 @@ struct Engine {
         simulation.rows.write = [this](const std::string& rows) { write(from_utf8(rows)); };
     }
 
+    // What happens from outside, as pairs of the event and of what it does to its hosts: they go, come back, or neither.
+    void set_outside(nb::iterable events) {
+        outside = nb::iter(events);
+        simulation.next_outside = [this]() -> std::shared_ptr<Outside> {
+            nb::object next = nb::steal(PyIter_Next(outside.ptr()));
+            if (!next && PyErr_Occurred()) throw nb::python_error();
+            if (!next) return nullptr;
+            nb::object event = next[0];
+            auto kind = static_cast<Outside::Kind>(nb::cast<int>(next[1]));
+            Runs hosts = kind == Outside::Kind::kOther ? Runs() : runs_of(event.attr("hosts"));
+            double time = nb::cast<double>(event.attr("time"));
+            return std::make_shared<Outside>(Outside{kind, time, std::move(hosts), handle_of(std::move(event))});
+        };
+    }
+
     // What happens to jobs on their hosts is written to a Paje trace.
     void set_trace(nb::object object) {
         trace = std::move(object);
@@ -161,7 +177,8 @@ struct Engine {
                 case Step::kEnds: {
                     bool is_killed = job.outcome == State::kWalltimeReached ||
                                      (job.outcome == State::kKilled && job.profile.kind == Profile::Kind::kComputation);
-                    trace.attr("job_ends")(from_utf8(job.id), hosts, clock, is_killed);
+                    nb::object away = host_set(without(job.hosts, simulation.free->there().runs()));
+                    trace.attr("job_ends")(from_utf8(job.id), hosts, clock, is_killed, away);
                     break;
                 }
             }
@@ -179,6 +196,8 @@ struct Engine {
         scores.reset();
         estimate.reset();
         demand_of.reset();
+        outside.reset();
+        simulation.next_outside = nullptr;
         simulation.estimate = nullptr;
         simulation.demand_of = nullptr;
         simulation.on_end.clear();

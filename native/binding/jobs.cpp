@@ -60,7 +60,8 @@ public:
     }
 
     void job_ended(Job& job, double now) override {
-        blamed("job_ended", [&] { return user_.attr("job_ended")(object_of(job.source), state_of(job), now); });
+        nb::object submitted = object_of(job.as_submitted().source);
+        blamed("job_ended", [&] { return user_.attr("job_ended")(submitted, state_of(job), now); });
     }
 
 private:

@@ -16,6 +16,10 @@ nb::list told(Engine& engine) {
                 break;
             case Told::Kind::kCalled: made.append(nb::make_tuple("called", one.time)); break;
             case Told::Kind::kNoMoreJobs: made.append(nb::make_tuple("no more jobs", one.time)); break;
+            case Told::Kind::kNoMoreOutside: made.append(nb::make_tuple("no more outside", one.time)); break;
+            case Told::Kind::kOutside:
+                made.append(nb::make_tuple("outside", one.time, object_of(one.outside->event)));
+                break;
             case Told::Kind::kKilled: {
                 nb::list ids;
                 nb::dict progress;
@@ -64,7 +68,7 @@ int visit_engine(PyObject* self, visitproc visit, void* arg) {
     if (!nb::inst_ready(self)) return 0;
     Engine& engine = inst<Engine>(self);
     for (nb::object* each : {&engine.cluster, &engine.start_otherwise, &engine.rank, &engine.scores, &engine.write, &engine.estimate,
-                             &engine.demand_of}) {
+                             &engine.demand_of, &engine.outside}) {
         Py_VISIT(each->ptr());
     }
     for (nb::object& listener : engine.listeners) Py_VISIT(listener.ptr());
@@ -135,6 +139,11 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
             self.simulation.cleaning_time = cleaning_time;
             self.simulation.late_jobs_stay = late_jobs_stay;
         })
+        .def("set_outside", &Engine::set_outside)
+        .def("resubmit_after_failures", [](Engine& self, bool resubmits) {
+            self.simulation.restarts.have_rule = true;
+            self.simulation.restarts.resubmits = resubmits;
+        })
         .def("set_estimate", &Engine::set_estimate)
         .def("set_nodes", [](Engine& self, size_t columns, Amounts has, Amounts licences, std::vector<int64_t> firsts,
                              std::vector<size_t> switches, int choice, bool are_hosts, nb::object demand_of) {
@@ -161,6 +170,8 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
         .def_prop_ro("quiet", [](const Engine& self) { return self.simulation.quiet(); })
         .def_prop_ro("nb_free", [](const Engine& self) { return self.simulation.free->available().hosts; })
         .def_prop_ro("free", [](const Engine& self) { return host_set(self.simulation.free->runs()); })
+        .def_prop_ro("all_there", [](const Engine& self) { return self.simulation.free->all_there(); })
+        .def_prop_ro("there", [](const Engine& self) { return host_set(self.simulation.free->there().runs()); })
         .def_prop_ro("last_submitted", [](const Engine& self) -> nb::object {
             const JobPtr& job = self.simulation.last_submitted();
             return job ? from_utf8(job->id) : nb::none();
@@ -236,8 +247,11 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
             return found ? nb::make_tuple(found->first, found->second) : nb::object(nb::none());
         })
         .def_prop_ro("nb_computing", [](const Engine& self) { return self.simulation.machines.computing; })
-        .def("seconds", [](Engine& self) { return self.simulation.machines.seconds(); },
-             "Host-seconds of computing and of being idle.")
+        .def_prop_ro("nb_away", [](const Engine& self) { return self.simulation.machines.away; })
+        .def("seconds", [](Engine& self) {
+            auto [computing, idle, away] = self.simulation.machines.seconds(self.simulation.free->there());
+            return nb::make_tuple(computing, idle, away);
+        }, "Host-seconds of computing, of being idle and of being away.")
         .def("close", &Engine::close);
 }
 
@@ -257,6 +271,8 @@ NB_MODULE(_native, module) {
             PyErr_SetObject(types.rule_broken.ptr(), from_utf8(broken.what()).ptr());
         } catch (const UserFault& fault) {
             PyErr_SetObject(types.policy_error.ptr(), from_utf8(fault.what()).ptr());
+        } catch (const EventFault& fault) {
+            PyErr_SetObject(types.event_broken.ptr(), from_utf8(fault.what()).ptr());
         }
     });
     bind_slurm(module.def_submodule("slurm"));
@@ -266,7 +282,7 @@ NB_MODULE(_native, module) {
             {"submission", &types.submission}, {"withdrawal", &types.withdrawal},
             {"computation", &types.computation}, {"delay", &types.delay},
             {"states", &types.states},     {"rule_broken", &types.rule_broken},
-            {"policy_error", &types.policy_error}, {"blame", &types.blame},
+            {"policy_error", &types.policy_error}, {"event_broken", &types.event_broken}, {"blame", &types.blame},
             {"next_time", &types.next_time}, {"actions", &types.actions},
             {"user_name", &types.user_name}, {"read_only", &types.read_only},
             {"running_job", &types.running_job}, {"reservation", &types.reservation},

@@ -15,7 +15,7 @@ namespace batsched {
 
 // The Python classes that are needed here, as `prepare` was given them; they live as long as the module.
 inline struct Types {
-    nb::handle job, read_only, host_set, submission, withdrawal, computation, delay, states, rule_broken, policy_error;
+    nb::handle job, read_only, host_set, submission, withdrawal, computation, delay, states, rule_broken, policy_error, event_broken;
     nb::handle running_job, reservation, availability_profile;
     nb::handle blame, next_time, actions, user_name;
     nb::handle check_job, check_name, check_function, expected, number, count, misused, refuse_copy;
@@ -152,8 +152,9 @@ inline nb::object new_job(const std::string& id, double submission, int64_t size
 // The object by which a policy knows a job.
 inline nb::object view_of(Job& job) {
     if (!job.view.get()) {
+        const Handle& source = job.as_submitted().source;
         nb::object extra = job.log ? extra_of(*job.log, job.extra)
-                                   : job.source.get() ? object_of(job.source).attr("extra") : nb::dict();
+                                   : source.get() ? object_of(source).attr("extra") : nb::dict();
         job.view = handle_of(new_job(job.id, job.told_submission, job.request.hosts, job.told_walltime,
                                      job.profile.name, extra));
     }
