@@ -15,10 +15,9 @@ from functools import cached_property, reduce
 from math import floor, inf, isfinite, log10
 from operator import or_
 from pathlib import Path
-from typing import Final, Literal, TextIO
+from typing import TYPE_CHECKING, Final, Literal, TextIO
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.analysis.schedule import (
@@ -34,6 +33,9 @@ from batsched_py.errors import InputError
 from batsched_py.outside.failures import ABSENCES_HEADER
 from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Why a host is not usable.
 State = Literal["away", "closed", "falling asleep", "asleep", "waking up"]
@@ -315,6 +317,8 @@ class Carried:
 
     def _beside(self, job_id: str, kind: Shared, name: str, slowed: pd.DataFrame) -> list[str]:
         """The other jobs that used something during some steps, the longest first."""
+        import pandas as pd
+
         used = (self.uses["kind"] == kind) & (self.uses["name"] == name) & (self.uses["job_id"] != job_id)
         others = self.steps[self.steps["task"].isin(self.uses.loc[used, "task"])]
         begins, ends = others["begin"].to_numpy()[:, None], others["end"].to_numpy()[:, None]
@@ -340,6 +344,8 @@ def read_carried(uses: TextIO, rates: TextIO, names: tuple[str, str] = ("uses.cs
 
 
 def _table(file: TextIO, types: dict[str, type], name: str) -> pd.DataFrame:
+    import pandas as pd
+
     try:
         table = pd.read_csv(file, dtype=types, keep_default_na=False, na_values={"capacity": [""]})
         return table[list(types)]

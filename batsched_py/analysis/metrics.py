@@ -14,7 +14,6 @@ from operator import attrgetter, methodcaller
 from typing import Any, Final, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.analysis import user_metrics
@@ -76,7 +75,7 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def _count(state: JobState) -> Callable[[Outcome], float]:
-    return lambda outcome: int((outcome.schedule["final_state"] == state).sum())
+    return lambda outcome: int(outcome.rows.ended(state).sum())
 
 
 def _noting(key: str, value: str) -> Callable[[Outcome], float]:
@@ -131,6 +130,8 @@ def _share_of_top_percent(outcome: Outcome) -> float:
 
 def _means_of_users(outcome: Outcome) -> NDArray[Any]:
     """The mean bounded slowdown of each user, in growing order."""
+    import pandas as pd
+
     users = user_metrics.users_of(outcome.schedule, outcome.recorded_or_refused).to_numpy()
     of_jobs = pd.Series(users, outcome.schedule.index).reindex(outcome.executed.index)
     return np.sort(pd.Series(outcome.bounded_slowdown).groupby(of_jobs.to_numpy()).mean().to_numpy())
@@ -160,14 +161,14 @@ def _mean_and_max(
         f"mean_{name}",
         unit,
         f"sum {term} / m{remark}",
-        lambda outcome: _ratio(np.nansum(values(outcome)), len(outcome.executed)),
+        lambda outcome: _ratio(np.nansum(values(outcome)), len(outcome.ran)),
         counting,
     )
     yield Metric(
         f"max_{name}",
         unit,
         f"max {term}",
-        lambda outcome: float(np.fmax.reduce(values(outcome))) if len(outcome.executed) else 0.0,
+        lambda outcome: float(np.fmax.reduce(values(outcome))) if len(outcome.ran) else 0.0,
         counting,
     )
 
@@ -201,14 +202,14 @@ METRICS: Final[tuple[Metric, ...]] = (
         "nb_jobs",
         "jobs",
         "n, the number of jobs",
-        lambda outcome: len(outcome.schedule),
+        lambda outcome: len(outcome.rows),
         _NOTED,
     ),
     Metric(
         "nb_jobs_finished",
         "jobs",
         "number of jobs that were executed",
-        lambda outcome: len(outcome.executed),
+        lambda outcome: len(outcome.ran),
         "Rejected jobs do not count, killed jobs do.",
     ),
     Metric(
@@ -222,7 +223,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "nb_jobs_killed",
         "jobs",
         "number of jobs that were executed and did not end COMPLETED_SUCCESSFULLY",
-        lambda outcome: len(outcome.executed) - _count(JobState.SUCCESS)(outcome),
+        lambda outcome: len(outcome.ran) - _count(JobState.SUCCESS)(outcome),
         "As in Batsim: those that reached their walltime, were killed by the scheduler, or failed.",
     ),
     Metric(
@@ -275,7 +276,7 @@ METRICS: Final[tuple[Metric, ...]] = (
             "mean_per_processor_slowdown": (
                 "",
                 "sum max(1, (f - a) / (hosts of the job * max(r, tau))) / m, after Zotkin and Keleher (1999)",
-                lambda outcome: _ratio(_per_processor_slowdown(outcome).sum(), len(outcome.executed)),
+                lambda outcome: _ratio(_per_processor_slowdown(outcome).sum(), len(outcome.ran)),
             ),
             "area_weighted_turnaround_time": (
                 "s",
@@ -384,12 +385,12 @@ METRICS: Final[tuple[Metric, ...]] = (
             "mean_slowdown_by_contention": (
                 "",
                 "sum (r / run time alone on the same hosts) / m",
-                lambda outcome: _ratio(outcome.slowdown_by_contention.sum(), len(outcome.executed)),
+                lambda outcome: _ratio(outcome.slowdown_by_contention.sum(), len(outcome.ran)),
             ),
             "max_slowdown_by_contention": (
                 "",
                 "max (r / run time alone on the same hosts)",
-                lambda outcome: float(outcome.slowdown_by_contention.max()) if len(outcome.executed) else 0.0,
+                lambda outcome: float(outcome.slowdown_by_contention.max()) if len(outcome.ran) else 0.0,
             ),
         },
         needs="lost_seconds",
@@ -427,7 +428,7 @@ METRICS: Final[tuple[Metric, ...]] = (
             "jobs_per_session": (
                 "jobs",
                 "number of jobs that were executed / nb_sessions",
-                lambda outcome: _ratio(len(outcome.executed), len(outcome.working_sessions)),
+                lambda outcome: _ratio(len(outcome.ran), len(outcome.working_sessions)),
             ),
             "mean_session_length": (
                 "s",

@@ -8,19 +8,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import msgspec
 import numpy as np
-import pandas as pd
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from batsched_py.analysis import schedule as jobs_csv
 from batsched_py.analysis import user_metrics
 from batsched_py.analysis.conditions import Carried, carried_beside, slowdown_by_contention
+from batsched_py.analysis.job_rows import JobRows, read_rows
 from batsched_py.analysis.schedule import INSTANT
 from batsched_py.analysis.user_metrics import noted
 from batsched_py.analysis.windows import Window
@@ -29,6 +29,8 @@ from batsched_py.protocol.jobs import JobState
 from batsched_py.workload.description.jobs import CLASSES, class_numbers
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from batsched_py.analysis.runs.aggregate import Grouping
     from batsched_py.workload.swf.log import SwfLog
 
@@ -125,6 +127,8 @@ def decisions_beside(jobs_file: str | Path) -> pd.DataFrame | None:
 
 def _table_beside(jobs_file: str | Path, name: str, types: Mapping[str, type]) -> pd.DataFrame | None:
     def read(file: TextIO, path: str) -> pd.DataFrame:
+        import pandas as pd
+
         try:
             return pd.read_csv(file, usecols=list(types), dtype=dict(types))
         except ValueError:
@@ -139,6 +143,8 @@ def executions(schedule: pd.DataFrame) -> pd.DataFrame | None:
 
     None if no failure has ended any.
     """
+    import pandas as pd
+
     if noted(schedule, "failed").empty:
         return None
     jobs = jobs_csv.started(schedule)
@@ -161,7 +167,7 @@ def executions(schedule: pd.DataFrame) -> pd.DataFrame | None:
 class Outcome:
     """A schedule with everything that its metrics depend on."""
 
-    schedule: pd.DataFrame
+    jobs: JobRows | pd.DataFrame
     nb_hosts: int | None = None
     """Size of the machine; :attr:`machine_size` has what counts if it is not given."""
     recorded: pd.DataFrame | None = None
@@ -186,7 +192,17 @@ class Outcome:
     """When this window begins and ends, if it is one."""
 
     def __repr__(self) -> str:
-        return f"<Outcome of {len(self.schedule):,} jobs>"
+        return f"<Outcome of {len(self.rows):,} jobs>"
+
+    @cached_property
+    def rows(self) -> JobRows:
+        """The jobs as columns of numbers."""
+        return self.jobs if isinstance(self.jobs, JobRows) else JobRows.of(self.jobs)
+
+    @property
+    def schedule(self) -> pd.DataFrame:
+        """The jobs as a table; where numbers are enough, :attr:`rows` need less time and memory."""
+        return self.rows.table
 
     @classmethod
     def read(cls, jobs_file: str | Path, hosts: int | None = None) -> Outcome:
@@ -199,7 +215,7 @@ class Outcome:
             what = f"the machine has {summary.nb_hosts:,} hosts, as the schedule file beside it says"
             raise InputError(f"{jobs_file}: {what}, not {hosts:,}")
         found = cls.of(
-            jobs_csv.read_schedule(jobs_file),
+            read_rows(jobs_file),
             summary,
             carried_beside(jobs_file),
             decisions_beside(jobs_file),
@@ -210,17 +226,18 @@ class Outcome:
     @classmethod
     def of(
         cls,
-        schedule: pd.DataFrame,
+        jobs: JobRows | pd.DataFrame,
         summary: Summary,
         carried: Carried | None = None,
         decisions: pd.DataFrame | None = None,
         data: pd.DataFrame | None = None,
     ) -> Outcome:
         """The outcome of a simulation, with its users' notes about the log that they replayed."""
+        rows = jobs if isinstance(jobs, JobRows) else JobRows.of(jobs)
         return cls(
-            schedule,
+            rows,
             summary.nb_hosts,
-            user_metrics.noted_submissions(schedule),
+            user_metrics.noted_submissions(rows.table) if rows.has_notes else None,
             summary.consumed_joules,
             summary.energy_cost,
             summary.carbon,
@@ -238,8 +255,13 @@ class Outcome:
 
     @cached_property
     def executed(self) -> pd.DataFrame:
-        """The rows of jobs that were not rejected."""
+        """The jobs that were not rejected, as a table."""
         return jobs_csv.started(self.schedule)
+
+    @property
+    def ran(self) -> JobRows:
+        """The same as columns of numbers."""
+        return self.rows.started
 
     def within(self, window: Window) -> Outcome:
         """What is measured over a window: the jobs that are submitted in it, and the machine meanwhile.
@@ -247,10 +269,10 @@ class Outcome:
         Where users react, jobs are those that were recorded in it, so that every simulation of a log has the
         same ones. What is known of the whole run only, such as its energy, is not known of a window.
         """
-        submitted = self.schedule["submission_time"]
+        submitted = self.rows["submission_time"]
         if self.recorded is not None:
             known = self.recorded["submission_time"].reindex(self.schedule["job_id"]).to_numpy()
-            submitted = pd.Series(known, self.schedule.index).fillna(submitted)
+            submitted = np.where(np.isnan(known), submitted, known)
         first = float(submitted.min()) if len(submitted) else 0.0
         last = float(submitted.max()) if len(submitted) else first
         begin = first + window.begin
@@ -258,16 +280,16 @@ class Outcome:
         inside = (submitted >= begin) & ((submitted < end) if window.end is not None else (submitted <= end))
         if not inside.any():
             raise InputError(f"the run has no {window}; its last one is at {(last - first) / 86400:.4g} d")
-        jobs = self.schedule[inside]
+        jobs = self.rows.select(np.flatnonzero(inside))
         recorded = self.recorded
         if recorded is not None:
-            recorded = recorded.loc[recorded.index.isin(jobs["job_id"])]
+            recorded = recorded.loc[recorded.index.isin(jobs.table["job_id"])]
         decisions = self.decisions
         if decisions is not None:
             decisions = decisions[(decisions["time"] >= begin) & (decisions["time"] < end)]
         return replace(
             self,
-            schedule=jobs,
+            jobs=jobs,
             recorded=recorded,
             consumed_joules=None,
             energy_cost=None,
@@ -292,16 +314,16 @@ class Outcome:
 
     def column(self, name: str) -> NDArray[np.float64]:
         """A column of numbers of the executed jobs."""
-        return self.executed[name].to_numpy()
+        return self.ran[name]
 
     @cached_property
     def makespan(self) -> float:
         """From the first submission to the last end; of a window, how long it is."""
         if self.window is not None:
             return self.window[1] - self.window[0]
-        if self.executed.empty:
+        if not len(self.ran):
             return 0.0
-        return float(self.executed["finish_time"].max() - self.schedule["submission_time"].min())
+        return float(self.ran["finish_time"].max() - self.rows["submission_time"].min())
 
     @cached_property
     def busy(self) -> Outcome:
@@ -310,9 +332,11 @@ class Outcome:
         With users who react it is the time until 90 % of the jobs are submitted. After that, a few who are
         late have the machine for themselves, and it is as if it were idle because users think.
         """
-        if self.window is not None or not self.schedule["metadata"].str.contains(_IN_SESSION).any():
+        if self.window is not None or not self.rows.has_notes:
             return self
-        submitted = self.schedule["submission_time"].to_numpy()
+        if not self.schedule["metadata"].str.contains(_IN_SESSION).any():
+            return self
+        submitted = self.rows["submission_time"]
         end = float(np.quantile(submitted, MOST, method="inverted_cdf"))
         begin = float(submitted.min())
         return self if end <= begin else replace(self, whole=self, window=(begin, end))
@@ -322,14 +346,14 @@ class Outcome:
         """How long jobs are submitted, in seconds; a window is that long."""
         if self.busy.window is not None:
             return self.busy.makespan
-        return float(np.ptp(self.schedule["submission_time"])) if len(self.schedule) else 0.0
+        return float(np.ptp(self.rows["submission_time"])) if len(self.rows) else 0.0
 
     @cached_property
     def submitted_work(self) -> float:
         """The run times of the jobs that are submitted in this time, times their hosts."""
-        jobs, window = self.executed, self.busy.window
-        ran = jobs["execution_time"].to_numpy()
-        work = np.where(ran > INSTANT, ran, 0.0) * jobs_csv.mean_hosts(jobs, self.nb_held)
+        jobs, window = self.ran, self.busy.window
+        ran = jobs["execution_time"]
+        work = np.where(ran > INSTANT, ran, 0.0) * jobs["mean_held"]
         return float(work.sum() if window is None else work[jobs["submission_time"] <= window[1]].sum())
 
     @cached_property
@@ -339,59 +363,49 @@ class Outcome:
         Of a window, as much of it as lies inside, of whatever job.
         """
         if self.whole is not None and self.window is not None:
-            jobs = self.whole.executed
+            jobs = self.whole.ran
             inside = _overlap(jobs["starting_time"], jobs["finish_time"], self.window)
-            return float(inside @ jobs_csv.mean_hosts(jobs, self.whole.nb_held))
-        ran = self.executed["execution_time"].to_numpy()
-        return float(np.where(ran > INSTANT, ran, 0.0) @ jobs_csv.mean_hosts(self.executed, self.nb_held))
+            return float(inside @ jobs["mean_held"])
+        ran = self.ran["execution_time"]
+        return float(np.where(ran > INSTANT, ran, 0.0) @ self.ran["mean_held"])
 
     @cached_property
     def nb_ended(self) -> int:
         """How many jobs were executed; of a window, how many ended in it."""
         if self.whole is None or self.window is None:
-            return len(self.executed)
-        ends = self.whole.executed["finish_time"]
+            return len(self.ran)
+        ends = self.whole.ran["finish_time"]
         return int(((ends >= self.window[0]) & (ends < self.window[1])).sum())
 
     @cached_property
     def waited_seconds(self) -> float:
         """Sum over all jobs of their waits; of a window, as much of it as lies inside, of whatever job."""
         if self.whole is None or self.window is None:
-            return float(self.executed["waiting_time"].sum())
-        jobs = self.whole.executed
+            return float(self.ran["waiting_time"].sum())
+        jobs = self.whole.ran
         return float(_overlap(jobs["submission_time"], jobs["starting_time"], self.window).sum())
 
     @cached_property
     def max_queue_length(self) -> int:
         """How many jobs waited at most at a time."""
-        if self.executed.empty:
+        if not len(self.ran):
             return 0
         if self.whole is None or self.window is None:
-            return int(queue_length(self.schedule).max())
-        lengths = queue_length(self.whole.schedule)
-        places = np.searchsorted(lengths.index, self.window, side="right")
-        return int(lengths.iloc[max(0, places[0] - 1) : places[1]].max())
+            return most_waiting(self.ran["submission_time"], self.ran["starting_time"])
+        jobs = self.whole.ran
+        return most_waiting(jobs["submission_time"], jobs["starting_time"], self.window)
 
     @cached_property
     def nb_held(self) -> NDArray[np.int64]:
         """How many hosts each executed job had at its end."""
-        return self._hosts[0]
-
-    @cached_property
-    def _hosts(self) -> tuple[NDArray[np.int64], int]:
-        """How many hosts each executed job had at its end, and the first host above all that were used."""
-        intervals = jobs_csv.host_intervals(self.executed)
-        held = jobs_csv.counted(intervals, len(self.executed))
-        if jobs_csv.has_resizes(self.executed):
-            intervals = jobs_csv.host_intervals(jobs_csv.in_pieces(self.executed))
-        return held, 0 if intervals.empty else int(intervals["high"].max()) + 1
+        return self.ran["held"].astype(np.int64, copy=False)
 
     @cached_property
     def machine_size(self) -> int:
         """How many hosts there are; a warning if nothing tells, and an error for jobs above the last one."""
         if self.whole is not None:
             return self.whole.machine_size
-        used = self._hosts[1]
+        used = int(self.ran["highest"].max(initial=-1)) + 1
         if self.nb_hosts is None and used:
             _log.warning(UNKNOWN_MACHINE, f"{used:,}")
         if self.nb_hosts is not None and used > self.nb_hosts:
@@ -409,32 +423,35 @@ class Outcome:
     @cached_property
     def working_sessions(self) -> pd.DataFrame | None:
         """The sessions that users had, if the users of jobs are known."""
-        return user_metrics.working_sessions(self.schedule)
+        return user_metrics.working_sessions(self.schedule) if self.rows.has_notes else None
 
     @cached_property
     def patient_jobs(self) -> pd.DataFrame | None:
         """The jobs by users who may lose patience, if there are such."""
-        return user_metrics.jobs_with_note(self.schedule, "patience")
+        return self._with_note("patience")
 
     @cached_property
     def pending_jobs(self) -> pd.DataFrame | None:
         """The jobs that waited in the end, if there are such."""
-        return user_metrics.jobs_with_note(self.schedule, "pending")
+        return self._with_note("pending")
 
     @cached_property
     def sober_jobs(self) -> pd.DataFrame | None:
         """The jobs that sober users wanted to submit inside a window, if there are such."""
-        return user_metrics.jobs_with_note(self.schedule, "sober")
+        return self._with_note("sober")
+
+    def _with_note(self, key: str) -> pd.DataFrame | None:
+        return user_metrics.jobs_with_note(self.schedule, key) if self.rows.has_notes else None
 
     @cached_property
     def failed_executions(self) -> pd.DataFrame | None:
         """What of each execution was useful and what was lost, if failures have ended some."""
-        return executions(self.schedule)
+        return executions(self.schedule) if self.rows.has_notes else None
 
     @cached_property
     def joules_around_windows(self) -> tuple[float, float] | None:
         """The energy of jobs inside and after the windows of sober users, if known."""
-        return user_metrics.joules_around_windows(self.schedule)
+        return user_metrics.joules_around_windows(self.schedule) if self.rows.has_notes else None
 
     @property
     def recorded_or_refused(self) -> pd.DataFrame:
@@ -451,18 +468,21 @@ class Outcome:
 
     def parts(self, labels: pd.Series[str] | NDArray[np.object_]) -> dict[str, Outcome]:
         """The outcome for the jobs of each label; a job without one is in no part."""
+        import pandas as pd
+
         parts = {}
-        for label, part in self.schedule.groupby(labels):
-            known = self.recorded
+        for label, places in pd.Series(range(len(self.rows))).groupby(np.asarray(labels)):
+            part, known = self.rows.select(places.to_numpy()), self.recorded
             if known is not None:
-                known = known.loc[part.loc[part["job_id"].isin(known.index), "job_id"]]
-            parts[str(label)] = replace(self, schedule=part, recorded=known, nb_hosts=self.machine_size)
+                names = part.table["job_id"]
+                known = known.loc[names[names.isin(known.index)]]
+            parts[str(label)] = replace(self, jobs=part, recorded=known, nb_hosts=self.machine_size)
         return parts
 
 
-def _overlap(begins: pd.Series[float], ends: pd.Series[float], window: tuple[float, float]) -> NDArray[Any]:
+def _overlap(begins: NDArray[Any], ends: NDArray[Any], window: tuple[float, float]) -> NDArray[Any]:
     """How much of each period lies in a window."""
-    inside: NDArray[Any] = np.minimum(ends, window[1]).to_numpy() - np.maximum(begins, window[0]).to_numpy()
+    inside: NDArray[Any] = np.minimum(ends, window[1]) - np.maximum(begins, window[0])
     return np.maximum(inside, 0.0)
 
 
@@ -472,10 +492,28 @@ def queue_length(schedule: pd.DataFrame) -> pd.Series[int]:
     Jobs that start when they are submitted have not waited. Rejected jobs are left out: how long they waited
     is unknown.
     """
+    import pandas as pd
+
     executed = jobs_csv.started(schedule)
     times = np.concatenate([executed["submission_time"], executed["starting_time"]])
     steps = pd.Series(np.repeat([1, -1], len(executed)), index=pd.Index(times, name="time"))
     return steps.groupby(level=0).sum().cumsum()
+
+
+def most_waiting(
+    submitted: NDArray[np.float64], begun: NDArray[np.float64], window: tuple[float, float] | None = None
+) -> int:
+    """How many jobs are submitted and not started at most at a time, in a window if one is given."""
+    submitted, begun = np.sort(submitted), np.sort(begun)
+    since, until = window or (-inf, inf)
+    most = []
+    for changes in (submitted, begun):
+        times = changes[slice(*np.searchsorted(changes, (since, until), side="right"))]
+        if changes[0] <= since:
+            times = np.append(since, times)
+        waiting = np.searchsorted(submitted, times, "right") - np.searchsorted(begun, times, "right")
+        most.append(int(waiting.max(initial=0)))
+    return max(most)
 
 
 #: The columns of a log that tell the group of a job.
@@ -491,11 +529,10 @@ def groups_of(outcome: Outcome, by: Grouping, log: SwfLog | None = None) -> dict
     """
     match by:
         case "class":
-            jobs = outcome.executed
-            ran = jobs["execution_time"].to_numpy()
+            ran = outcome.ran["execution_time"]
             numbers = class_numbers(np.where(ran > INSTANT, ran, 0.0), outcome.nb_held)
-            labels = pd.Series(np.array(CLASSES, object)[numbers], index=jobs.index)
-            labels = labels.reindex(outcome.schedule.index)
+            labels = np.full(len(outcome.rows), None, object)
+            labels[~outcome.rows.ended(JobState.REJECTED)] = np.array(CLASSES, object)[numbers]
             parts = outcome.parts(labels)
             return {name: parts[name] for name in CLASSES if name in parts}
         case "user":
@@ -505,6 +542,8 @@ def groups_of(outcome: Outcome, by: Grouping, log: SwfLog | None = None) -> dict
                 raise InputError(
                     f"the schedule does not tell its {by}s; give the log with --recorded LOG.swf"
                 )
+            import pandas as pd
+
             from batsched_py.workload.sources.accounting import names_of
 
             names = pd.Series(names_of(log, _COLUMNS[by]), index=log.job_number.astype(str))

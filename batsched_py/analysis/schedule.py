@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from math import isfinite
 from pathlib import Path
-from typing import Any, Final, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.input_files import open_input
 from batsched_py.protocol.hosts import MOST_HOSTS, HostSet
 from batsched_py.protocol.jobs import JobState
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 T = TypeVar("T")
 Integers = NDArray[np.int64]
@@ -62,6 +64,9 @@ _TYPES: Final[dict[str, Any]] = (
     dict.fromkeys(_TEXTS, "str") | dict.fromkeys(_COUNTS, "int64") | dict.fromkeys(_NUMBERS, "float64")
 )
 
+#: The columns that every Batsim writes, in another order.
+COLUMNS: Final = tuple(_TYPES)
+
 #: So many texts of intervals are parsed at once.
 _PIECE: Final = 20_000
 
@@ -88,6 +93,13 @@ def with_resizes(schedule: pd.DataFrame, tables: Tables) -> pd.DataFrame:
     if resizes is None:
         return schedule
     return schedule.assign(**{RESIZES: [resizes.get(job, []) for job in full_ids(schedule)]})
+
+
+def schedule_of(tables: Tables) -> pd.DataFrame:
+    """The same from the tables of a simulation."""
+    schedule = read_table(tables, "jobs", schedule_in)
+    assert schedule is not None
+    return with_resizes(schedule, tables)
 
 
 @contextmanager
@@ -124,6 +136,8 @@ def _read_rows(file: Any) -> pd.DataFrame | None:
 
     A Batsim 5 puts the name of the workload in front of those of its profiles.
     """
+    import pandas as pd
+
     try:
         schedule = pd.read_csv(
             file, dtype=_TYPES, keep_default_na=False, na_values={column: [""] for column in _NUMBERS}
@@ -177,6 +191,8 @@ def started(schedule: pd.DataFrame) -> pd.DataFrame:
 
 def host_sets(schedule: pd.DataFrame) -> list[HostSet]:
     """The hosts of each row; each distinct text is parsed once."""
+    import pandas as pd
+
     codes, texts = pd.factorize(schedule["allocated_resources"])
     parsed = []
     for code, text in enumerate(texts.tolist()):
@@ -193,6 +209,8 @@ def host_intervals(schedule: pd.DataFrame) -> pd.DataFrame:
 
     The same as :func:`host_sets`, faster for texts in the form that every Batsim writes.
     """
+    import pandas as pd
+
     codes, distinct = pd.factorize(schedule["allocated_resources"])
     plain = _plain_intervals(distinct.tolist())
     if plain is None:

@@ -75,10 +75,8 @@ def steadiness(outcome: Outcome) -> Steadiness | None:
     """Whether a run is steady; none if it has no two submissions of jobs that were executed."""
     import numpy as np
 
-    jobs = outcome.executed
-    submitted, begun, ended = (
-        jobs[column].to_numpy(float) for column in ("submission_time", "starting_time", "finish_time")
-    )
+    jobs = outcome.ran
+    submitted, begun, ended = (jobs[column] for column in ("submission_time", "starting_time", "finish_time"))
     if not len(jobs) or submitted.max() <= submitted.min() or not outcome.machine_size:
         return None
     first, span = float(submitted.min()), float(submitted.max() - submitted.min())

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 import numpy as np
-import pandas as pd
 
 from batsched_py.analysis.schedule import full_ids, started
 from batsched_py.errors import InputError
 from batsched_py.workload.model import Workload, as_jobs
-from batsched_py.workload.swf.log import SwfLog
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from batsched_py.workload.swf.log import SwfLog
 
 _RECORDED: Final = re.compile(r"(?:^| )recorded=(\S+)")
 _USER: Final = re.compile(r"(?:^| )user=(\S+)")
@@ -25,6 +28,8 @@ def recorded_submissions(log: SwfLog) -> pd.DataFrame:
     As in a simulation of the log, jobs without processors are left out and the first of the others is
     submitted at 0.
     """
+    import pandas as pd
+
     log = log.select(log.processors > 0)
     return pd.DataFrame(
         {"submission_time": log.submit - log.submit.min(), "user": log.user.astype(str)},
@@ -39,6 +44,8 @@ def noted_submissions(schedule: pd.DataFrame) -> pd.DataFrame | None:
     submitted again, has a note without ``recorded``, and no time here. None unless every job has a user, some
     job a time, and each a unique number.
     """
+    import pandas as pd
+
     recorded, users = [], []
     for note in schedule["metadata"].tolist():
         time, user = _RECORDED.search(note), _USER.search(note)
@@ -59,6 +66,8 @@ def noted_submissions(schedule: pd.DataFrame) -> pd.DataFrame | None:
 
 def described_submissions(workloads: Sequence[Workload]) -> pd.DataFrame:
     """When and by whom each job of some workloads was submitted, by its identifier ``WORKLOAD!JOB``."""
+    import pandas as pd
+
     tables = []
     for workload in workloads:
         jobs = as_jobs(workload.jobs)

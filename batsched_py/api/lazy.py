@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from batsched_py import schedulers, users
     from batsched_py.analysis import calibration, conditions, executions, likeness_page, log_page, metrics
     from batsched_py.analysis import outcome, own_metrics, saturation, schedule, schedule_log, steadiness
-    from batsched_py.analysis import small_runs, user_metrics, validator
+    from batsched_py.analysis import job_rows, small_runs, user_metrics, validator
     from batsched_py.analysis.plots import figures as plot_figures, runs as plot_runs, style as plot_style
     from batsched_py.analysis.runs import aggregate, comparisons, pivot, tables
     from batsched_py.analysis.validator import rules as validator_rules
@@ -45,7 +45,7 @@ else:
     #: The modules of each package; ``NAME=MODULE`` where two modules are called the same.
     _MODULES = {
         "analysis": "calibration conditions executions likeness_page log_page metrics outcome own_metrics "
-        "saturation schedule schedule_log small_runs steadiness user_metrics validator",
+        "job_rows saturation schedule schedule_log small_runs steadiness user_metrics validator",
         "analysis.plots": "plot_figures=figures plot_runs=runs plot_style=style",
         "analysis.runs": "aggregate comparisons pivot tables",
         "analysis.validator": "validator_rules=rules",

@@ -185,12 +185,11 @@ def outcome_of(experiment: Experiment, workloads: Sequence[Workload]) -> lazy.ou
     """What metrics look at, of a simulation that leaves no files."""
     kept = MemoryFiles()
     run_experiment(experiment, workloads, PREFIX, new_file=kept.new_file)
-    schedule = lazy.schedule.read_table(kept.open, "jobs", lazy.schedule.schedule_in)
-    assert schedule is not None
     summary = lazy.outcome.summary_in(kept.open("schedule"))
     joules = summary.consumed_joules if experiment.scenario.energy else None
     return lazy.outcome.Outcome.of(
-        lazy.schedule.with_resizes(schedule, kept.open), replace(summary, consumed_joules=joules)
+        lazy.job_rows.rows_of(kept.open, lambda: lazy.schedule.schedule_of(kept.open)),
+        replace(summary, consumed_joules=joules),
     )
 
 

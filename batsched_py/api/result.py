@@ -464,7 +464,8 @@ class Result:
         )
         decisions = self.decisions if self.experiment.decisions else None
         data = self._table_if_written("data")
-        return lazy.outcome.Outcome.of(self._schedule, summary, self._carried, decisions, data)
+        rows = lazy.job_rows.rows_of(self._open, lambda: self._schedule)
+        return lazy.outcome.Outcome.of(rows, summary, self._carried, decisions, data)
 
     def validate(self, policy: lazy.validator.Policy | None = None) -> list[lazy.validator_rules.Violation]:
         """All violations that `batsched-py validate` finds, of a policy's promises too if one is named."""
@@ -561,9 +562,7 @@ class Result:
 
     @cached_property
     def _schedule(self) -> pd.DataFrame:
-        schedule = lazy.schedule.read_table(self._open, "jobs", lazy.schedule.schedule_in)
-        assert schedule is not None
-        return lazy.schedule.with_resizes(schedule, self._open)
+        return lazy.schedule.schedule_of(self._open)
 
     @cached_property
     def _carried(self) -> lazy.conditions.Carried | None:

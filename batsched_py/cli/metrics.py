@@ -113,13 +113,11 @@ def metrics_command(
       batsched-py metrics out_jobs.csv --recorded KTH-SP2.swf.gz --hosts 100 --per-user --json
     """
     known = lazy.outcome.Outcome.read(schedule_file, hosts)
-    schedule = known.schedule
     log = lazy.swf_reader.read_swf(log_file) if log_file else None
-    told, own_metrics = lazy.user_metrics, lazy.own_metrics
-    recorded = told.noted_submissions(schedule) if log is None else told.recorded_submissions(log)
+    own_metrics = lazy.own_metrics
+    recorded = known.recorded if log is None else lazy.user_metrics.recorded_submissions(log)
     outcome = whole = replace(known, recorded=recorded, bound=bound)
-    others = 0 if recorded is None else int((~schedule["job_id"].isin(recorded.index)).sum())
-    if others:
+    if recorded is not None and (others := int((~known.schedule["job_id"].isin(recorded.index)).sum())):
         say(f"batsched-py: {others:,} jobs are not in {log_file}; they have no lateness", err=True)
     told_window = "all jobs of the run, from an empty machine on"
     if measure is not None:

@@ -250,5 +250,6 @@ void bind_sources(nb::module_& module, nb::class_<Engine>& engine);
 void bind_queue(nb::module_& module, nb::class_<Engine>& engine);
 void bind_plans(nb::module_& module, nb::class_<Engine>& engine);
 void bind_slurm(nb::module_ module);
+void bind_tables(nb::module_& module);
 
 }  // namespace batsched

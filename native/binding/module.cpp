@@ -276,6 +276,7 @@ NB_MODULE(_native, module) {
         }
     });
     bind_slurm(module.def_submodule("slurm"));
+    bind_tables(module);
     module.def("prepare", [](nb::dict given) {
         std::pair<const char*, nb::handle*> wanted[] = {
             {"job", &types.job},           {"host_set", &types.host_set},

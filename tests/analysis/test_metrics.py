@@ -317,7 +317,7 @@ def test_a_job_that_the_log_does_not_have_is_not_late(outcome: Outcome, log: Swf
 def test_it_counts_for_its_user_nevertheless(outcome: Outcome, log: SwfLog) -> None:
     schedule = outcome.schedule.assign(metadata="")
     schedule.loc[schedule["job_id"] == "2", "metadata"] = "user=99"
-    users = measure_users(replace(outcome, schedule=schedule, recorded=recorded_submissions(log).drop("2")))
+    users = measure_users(replace(outcome, jobs=schedule, recorded=recorded_submissions(log).drop("2")))
     assert users["99"]["nb_jobs"] == 1
 
 
@@ -327,7 +327,7 @@ def test_a_note_without_a_recorded_time_is_about_a_job_that_the_log_does_not_hav
     noted = noted_submissions(schedule)
     assert noted is not None
     assert "2" not in job_lateness(schedule, noted).index
-    users = measure_users(replace(outcome, schedule=schedule, recorded=noted))
+    users = measure_users(replace(outcome, jobs=schedule, recorded=noted))
     assert users["1"]["nb_jobs"] == len(schedule)
 
 
