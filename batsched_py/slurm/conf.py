@@ -171,6 +171,9 @@ class _Reader:
             self._parameters(line.where, text, options)
         elif name == "accountingstoragetype":
             self._has_database = text.lower().endswith("slurmdbd")
+        elif name == "epilog":
+            told = "how long it takes is not told; write scheduling.epilog_time, in seconds, into slurm.toml"
+            self._findings.left_out(line.where, f"{written}: {told}")
         elif name == "licenses":
             for part in filter(None, text.split(",")):
                 if match := _LICENCE.fullmatch(part):

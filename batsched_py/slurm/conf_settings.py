@@ -23,7 +23,7 @@ UNMODELLED = frozenset(
     prioritysitefactorplugin priorityparameters prologflags requeueexit requeueexithold resumerate
     resumeprogram resumetimeout resvoverrun schedulertimeslice suspendexcnodes suspendexcparts
     suspendprogram suspendrate suspendtime suspendtimeout topologyparam unkillablesteptimeout vsizefactor
-    powerparameters powerplugin epilogslurmctld prologslurmctld prolog epilog burstbufferparameters
+    powerparameters powerplugin epilogslurmctld prologslurmctld burstbufferparameters
     maxbatchrequeue suspendexcstates""".split()
 )
 
@@ -44,7 +44,7 @@ WITHOUT_EFFECT = frozenset(
     minjobage mpidefault mpiparams overmemorykill plugindir plugstackconfig
     preparameters prepparameters prepplugins privatedata proctracktype prologepilogtimeout
     propagateprioprocess propagateresourcelimits propagateresourcelimitsexcept rebootprogram
-    reconfigflags resumefailprogram resvepilog resvprolog returntoservice routeplugin scronparameters
+    prolog reconfigflags resumefailprogram resvepilog resvprolog returntoservice routeplugin scronparameters
     slurmctldaddr slurmctlddebug slurmctldhost slurmctldlogfile slurmctldparameters slurmctldpidfile
     slurmctldplugstack slurmctldport slurmctldprimaryoffprog slurmctldprimaryonprog
     slurmctldsyslogdebug slurmctldtimeout slurmddebug slurmdlogfile slurmdparameters slurmdpidfile

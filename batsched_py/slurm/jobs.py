@@ -93,7 +93,7 @@ def _settle_shares(asked: Submission) -> None:
         asked.resources_per_job.get(GPU, 0), of_node * least, asked.resources_per_task.get(GPU, 0) * tasks
     )
     asked.cpus_per_task = max(asked.cpus_per_task, -(-gpus * (cpus or 0) // tasks))
-    if memory and (of_node or tasks == 1):
+    if memory and (of_node or (gpus and tasks == 1)):
         asked.memory_per_node = (of_node or gpus) * memory
     elif memory and gpus:
         asked.memory_per_cpu = -(-gpus * memory // (tasks * asked.cpus_per_task))

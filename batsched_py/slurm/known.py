@@ -23,7 +23,7 @@ _SAMPLES = ("7", "YES", "cpu=7", "EXCLUSIVE", "cancel", "tree", "name")
 #: Settings whose words are told apart below, and those that become more than fields.
 _OTHERWISE = frozenset(
     """schedulerparameters preemptparameters accountingstoragetype licenses nodename nodeset
-    partitionname""".split()
+    partitionname epilog""".split()
 )
 
 

@@ -87,6 +87,12 @@ class Clock:
         """When the controller lets the main loop look at the first jobs next."""
         self._at_once = False
         """Whether the main loop is to look without waiting for the controller."""
+        self._rests_until = -inf
+        """Until when the main loop does not look again, whatever happens."""
+        self._owes_full = False
+        """Whether it looks at the whole queue then."""
+        self._held_until = -inf
+        """Until when no backfill cycle begins, because jobs are completing."""
         self._marks = False
         """Whether each run of the main loop changes jobs, because it notes why they wait."""
         self._last_cycle = -started
@@ -133,12 +139,19 @@ class Clock:
 
     def is_main_due(self, now: float) -> bool:
         """Whether the main loop is to look at the first jobs now."""
-        return self._at_once or self._quick <= now
+        return (self._at_once or self._quick <= now) and self._may_look(now)
+
+    def _may_look(self, now: float) -> bool:
+        return now > self._rests_until - MOMENT
 
     def is_full_due(self, now: float) -> bool:
         """Whether the main loop is to look at the whole queue now."""
         self._pass_unseen(now)
-        return self._has_full and self._next_full <= now
+        is_due = self._has_full and self._next_full <= now
+        if is_due and not self._may_look(now):
+            self._owes_full = True
+            self._count_looks(self._controller.look_from(now))
+        return (is_due or self._owes_full) and self._may_look(now)
 
     def is_backfill_due(self, now: float) -> bool:
         """Whether it is time for a backfill cycle."""
@@ -153,11 +166,17 @@ class Clock:
             self._last_main = now
             self._quick = inf
         self._at_once = False
+        self._rests_until = now + self._settings.sched_min_interval
+        self._owes_full = self._owes_full and not full
         self._marks = marks
         if marks:
             self.changed(now)
-        if full:
+        if full and self._next_full <= now:
             self._count_looks(self._controller.look_from(now))
+
+    def hold_backfill(self, until: float) -> None:
+        """No backfill cycle begins before a time, because jobs are completing; it is asked for again then."""
+        self._held_until = until
 
     def backfill_done(
         self,
@@ -188,10 +207,17 @@ class Clock:
         full = self._next_full if self._has_full and full_matters < inf else inf
         if full < full_matters:
             full = self._controller.look(self._controller.look_from(full_matters))
-        return min(self._quick, full, self._next_cycle())
+        if self._owes_full or self._at_once:
+            full = self._rests_until
+        return min(max(min(self._quick, full), self._rests_until), self._next_cycle())
 
     def _next_cycle(self) -> float:
         """When a backfill cycle is due that may find something else than the last one."""
+        due = self._cycle_due()
+        return self._cycle_after(self._held_until) if due < self._held_until else due
+
+    def _cycle_due(self) -> float:
+        """The same, if no jobs are completing."""
         if not self._has_backfill:
             return inf
         if self._repeats:

@@ -438,5 +438,7 @@ class RunningRecord:
     start: int
     end: int
     """When its time limit is over."""
+    ended: float = inf
+    """When it has ended."""
     taken: dict[int, int] = field(default_factory=dict)
     """Its processors on each of its nodes, as bits."""

@@ -136,7 +136,7 @@ class Scheduling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     max_sched_time: Positive = 2.0
     """How long a run of the main loop may take."""
     defer: bool = False
-    """Whether no job is tried at the moment of its submission."""
+    """Whether the main loop does not look at once when nodes tell that they are clean."""
     assoc_limit_stop: bool = False
     """Whether a job that waits for a limit of its association holds up the jobs behind it."""
     ignore_prefer_validation: bool = False
@@ -180,6 +180,9 @@ class Scheduling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     kill_wait: Seconds = 30.0
     message_timeout: Seconds = 10.0
     complete_wait: Seconds = 0.0
+    """So long at most no job starts anywhere while a job that has ended is cleaned up."""
+    epilog_time: Seconds = 0.0
+    """How long ``Epilog`` takes on the nodes of each job that has ended."""
     job_requeue: bool = True
     """Whether a job can be put back into the queue if it does not say."""
     max_array_size: Count = 1001
@@ -415,9 +418,9 @@ class Reservation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 UNUSED = {
     table: frozenset(fields.split())
     for table, fields in {
-        "scheduling": """sched_min_interval max_sched_time defer ignore_prefer_validation bf_max_time
+        "scheduling": """max_sched_time ignore_prefer_validation bf_max_time
             bf_yield_interval bf_yield_sleep bf_busy_nodes bf_one_resv_per_job bf_licenses
-            complete_wait max_array_size max_job_count""",
+            max_array_size max_job_count""",
         "selection": """core_default_dist_block pack_serial_at_end max_mem_per_node topology""",
         "nodes": "",
         "priority": "",

@@ -114,7 +114,7 @@ class Slurm(Scheduler):
         """How many jobs that have joined the queue were looked at."""
         self._running: dict[str, RunningRecord] = {}
         self._cleaned: list[tuple[float, int, RunningRecord, bool]] = []
-        """Until when the nodes of which jobs are cleaned up, and whether Slurm has killed the job."""
+        """Until when the nodes of which jobs are cleaned up, and whether they tell when they are clean."""
         self._available = cluster.available
         self._preempts = self._configuration.preemption.type != "none"
         self._cancelled: set[str] = set()
@@ -150,10 +150,12 @@ class Slurm(Scheduler):
             if late and (full or clock.is_main_due(now) or clock.is_backfill_due(now)):
                 self._give_up(cluster, late)
             looks = full or clock.is_main_due(now)
+            held_until = self._held_until(now)
+            clock.hold_backfill(held_until)
             if looks:
-                marks = self._main_loop.run(int(now), start, full, makes_way)
+                marks = held_until <= now and self._main_loop.run(int(now), start, full, makes_way)
                 clock.main_done(now, full, marks)
-                self._reordered = self._reordered and not full
+                self._reordered = self._reordered and (not full or held_until > now)
             if clock.is_backfill_due(now):
                 looks = True
                 if self._cycle is None or not self._cycle.goes_on(int(now)):
@@ -165,6 +167,12 @@ class Slurm(Scheduler):
             if looks and cluster.heeded:
                 self._tell_causes(cluster, int(now))
         self._ask_for_call(cluster)
+
+    def _held_until(self, now: float) -> float:
+        """Until when no loop starts jobs, because jobs have ended lately whose nodes are not clean."""
+        wait = self._configuration.scheduling.complete_wait
+        ends = (min(clean, int(running.ended) + wait + 1) for clean, _, running, _ in self._cleaned)
+        return max(ends, default=-inf) if wait else -inf
 
     def _tell_causes(self, cluster: Cluster, now: int) -> None:
         """After a look at the queue, remark on each job that waits for another cause than before."""
@@ -245,8 +253,9 @@ class Slurm(Scheduler):
             self._state.ended(running, int(now))
             self._kill_users(now)
             self._nb_ended += 1
-            delay = max(self.completing, KILLED) if is_killed else self.completing
-            heappush(self._cleaned, (now + delay, self._nb_ended, running, is_killed))
+            epilog, running.ended = self._configuration.scheduling.epilog_time, now
+            delay = (max(self.completing, KILLED) if is_killed else self.completing) + epilog
+            heappush(self._cleaned, (now + delay, self._nb_ended, running, is_killed or epilog > 0))
             self._clock.changed(now)
 
     def _kill_users(self, now: float) -> None:
@@ -259,15 +268,16 @@ class Slurm(Scheduler):
     def _clean(self, now: float) -> None:
         """Free the nodes that are clean by now.
 
-        The nodes of a job that was killed tell the controller, which lets the main loop look at once. Any
-        other job is gone when the controller asks for it; then it looks when it wakes next.
+        The nodes of a job that was killed tell the controller, which lets the main loop look at once, unless
+        it has to ``defer`` that; so do all nodes if there is an epilog. Any other job is gone when the
+        controller asks for it; then it looks when it wakes next.
         """
         if not self._cleaned or self._cleaned[0][0] > now:
             return
         at_once = False
         while self._cleaned and self._cleaned[0][0] <= now:
-            _, _, running, is_killed = heappop(self._cleaned)
-            at_once = at_once or is_killed
+            _, _, running, tells = heappop(self._cleaned)
+            at_once = at_once or (tells and not self._configuration.scheduling.defer)
             self._hosts.give(running.taken)
         self._state.set_completing([running for _, _, running, _ in self._cleaned])
         self._clock.happened(now, at_once)
