@@ -153,11 +153,7 @@ def numbers(column: pd.Series, mapped: Mapped) -> Floats:
         return (pd.TimedeltaIndex(column) / pd.Timedelta(seconds=1)).to_numpy(dtype=np.float64, copy=True)
     if pd.api.types.is_datetime64_any_dtype(column):
         return np.full(len(column), np.nan)
-    try:
-        found = pd.to_numeric(column, errors="coerce")
-    except OverflowError:  # of integers that no double can hold
-        found = pd.to_numeric(column.astype(str), errors="coerce")
-    values: Floats = found.to_numpy(dtype=np.float64, na_value=np.nan) * mapped.factor
+    values = _doubles(column) * mapped.factor
     if not pd.api.types.is_numeric_dtype(column) and mapped.ours in (*DURATIONS, *MEMORY):
         is_text = np.isnan(values) & ~column.isna().to_numpy()
         texts = column[is_text].astype(str).to_numpy()
@@ -165,6 +161,17 @@ def numbers(column: pd.Series, mapped: Mapped) -> Floats:
     if mapped.unit == "milli":
         values = np.ceil(np.round(values, 6))
     return np.where(np.abs(values) <= _LARGEST, values, np.nan)
+
+
+def _doubles(column: pd.Series) -> Floats:
+    import pandas as pd
+
+    try:
+        found = pd.to_numeric(column, errors="coerce")
+    except OverflowError:  # of integers that no double can hold
+        found = pd.to_numeric(column.astype(str), errors="coerce")
+    values: Floats = found.to_numpy(dtype=np.float64, na_value=np.nan)
+    return values
 
 
 def _duration(text: str) -> float:
@@ -218,9 +225,7 @@ def states(column: pd.Series, mapped: Mapped, words: Mapping[str, int]) -> tuple
 
 def are_slurms(column: pd.Series) -> bool:
     """Whether the numbers of a status are rather Slurm's: most are 3, which in a log is a part of a job."""
-    import pandas as pd
-
-    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    values = _doubles(column)
     values = values[np.isfinite(values)]
     return bool(len(values)) and bool((values == 3).mean() > 0.5) and set(values) <= {-1.0, *range(12)}
 
