@@ -118,6 +118,13 @@ def test_a_reservation_waits_for_a_higher_cap(tmp_path: Path) -> None:
     assert starts(tmp_path) == {"wide": 500, "long": 600, "short": 2}
 
 
+def test_a_cap_may_rise_in_the_first_second(tmp_path: Path) -> None:
+    early = Known(power_cap=Curve([0.0, 1.0], [600.0, 800.0]))
+    jobs = workload_of([sized("runs", 0, 2, 100), sized("wide", 0, 4, 100), sized("short", 0, 1, 50)])
+    run(Setup(machine(4), [jobs]), "capped(filler)", tmp_path, early)
+    assert starts(tmp_path) == {"runs": 0, "wide": 100, "short": 1}
+
+
 def test_nodes_wake_under_a_cap_that_changes(tmp_path: Path) -> None:
     made = nodes_machine(tmp_path)
     caps = Curve([0.0, 300.0, 900.0], [1000.0, 1500.0, 900.0], period=1300.0)
@@ -136,15 +143,18 @@ def test_the_validator_finds_jobs_that_run_when_the_cap_falls(tmp_path: Path) ->
     schedule, hosts = read_schedule(tmp_path / "out_jobs.csv"), machine(4).as_protocol()[0]
     (violation,) = over_power_cap(schedule, hosts, Curve([0.0, 50.0], [700.0, 500.0]))
     assert str(violation) == "power at 50.000000: the cap changes and 600 W are drawn, the cap is 500 W"
+    assert violation.jobs == ()
 
 
 def test_the_validator_finds_a_job_that_exceeds_the_cap(tmp_path: Path) -> None:
-    jobs = workload_of([sized("a", 0, 2, 100), sized("b", 50, 1, 100)])
+    jobs = workload_of([sized("a", 0, 2, 100), sized("b", 50, 1, 100), sized("c", 120, 2, 10)])
     run(Setup(machine(4), [jobs]), "easy", tmp_path)
     schedule, hosts = read_schedule(tmp_path / "out_jobs.csv"), machine(4).as_protocol()[0]
     assert list(over_power_cap(schedule, hosts, cap(700))) == []
-    (violation,) = over_power_cap(schedule, hosts, cap(699))
-    assert str(violation) == "power at 50.000000: job w0!b starts and 700 W are drawn, the cap is 699 W"
+    first, second = over_power_cap(schedule, hosts, cap(699))
+    assert str(first) == "power at 50.000000: job w0!b starts and 700 W are drawn, the cap is 699 W"
+    assert str(second) == "power at 120.000000: job w0!c starts and 700 W are drawn, the cap is 699 W"
+    assert (first.jobs, second.jobs) == (("w0!b",), ("w0!c",))
 
 
 def test_it_says_who_waits_for_power() -> None:

@@ -59,6 +59,7 @@ def _beginning(folder: Path, jobs: int = 300) -> Path:
 
 
 def test_usage_is_in_host_seconds_and_halves_in_a_week() -> None:
+    assert HALF_LIFE == 604_800
     bench = bench_with(now=0.0)
     cluster = bench.cluster
     usage, seen = order("usage", cluster), []
@@ -90,7 +91,8 @@ def test_usage_is_in_host_seconds_and_halves_in_a_week() -> None:
         ("log10(size, wait)", "log10 takes 1 argument"),
         ("max(size)", "max takes 2 arguments"),
         ("size * True", "'True' is not allowed in it"),
-        ("-" * 60 + "size", "it is nested more than 50 times"),
+        ("-" * 51 + "size", "it is nested more than 50 times"),
+        ("sqrt(" * 51 + "size" + ")" * 51, "it is nested more than 50 times"),
         ("size" + " + size" * 400, "it has more than 1000 characters"),
     ],
 )
@@ -101,6 +103,20 @@ def test_what_is_no_formula_is_refused(text: str, fault: str) -> None:
         error.value
     )
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("length", [60, 61])
+def test_a_long_formula_is_cut_where_it_is_quoted(length: int) -> None:
+    text = "size +" + " " * (length - 7) + "+"
+    shown = text if length == 60 else text[:57] + "..."
+    with pytest.raises(InputError) as error:
+        Easy(order=text)
+    assert str(error.value).startswith(f"order {shown!r} is neither")
+
+
+@pytest.mark.parametrize("text", ["-" * 50 + "size", "sqrt(" * 50 + "size" + ")" * 50])
+def test_a_formula_may_be_nested_fifty_times(text: str) -> None:
+    Easy(order=text)
 
 
 def test_a_name_that_no_order_has_is_answered_with_those_there_are() -> None:

@@ -91,6 +91,15 @@ def test_nothing_is_learnt_of_starts_that_are_yet_to_come() -> None:
     assert high[0] > 7200
 
 
+def test_intervals_shrink_to_a_twentieth_and_slowly_further() -> None:
+    """All of fifty starts are the medians: a tenth of them should be outside, which is 0.005 * -5 once."""
+    stretch, one = Stretch(), np.ones(50)
+    stretch.intervals(0.0, 20 * one, 10 * one, 20 * one, 30 * one)
+    low, high = stretch.intervals(60.0, 20 * one, 10 * one, 20 * one, 30 * one)
+    half = (10 + 60 + 0.1 * 20) * 0.05 * np.exp(-0.025)
+    assert (low[0], high[0]) == pytest.approx((20 - half, 20 + half))
+
+
 def backtested(tmp_path: Path, *options: str) -> tuple[int, str, str]:
     """Six jobs an hour at once, on two processors: most of them wait."""
     rows = [

@@ -22,6 +22,8 @@ SCRIPTED = Reservation(name="upkeep", start=1770, end=2970, created=-BEFORE, nod
 def test_a_seed_draws_the_same_phases_each_time() -> None:
     assert Phase.of(3) == Phase.of(3)
     assert len({Phase.of(seed).options["started"] for seed in range(10)}) == 10
+    minutes = {Phase.of(seed).minute for seed in range(500)}
+    assert max(minutes) < 24 * 60 < 1.05 * max(minutes)
 
 
 def test_a_reservation_of_a_script_moves_with_the_start_of_the_controller() -> None:

@@ -180,3 +180,12 @@ def find(tree: FairShare, row: dict[str, str]) -> Branch:
         if branch.settings.account == row["Account"].strip() and branch.settings.user == row["User"]:
             return branch
     raise AssertionError(row)
+
+
+def test_who_has_no_share_has_the_lowest_factor() -> None:
+    settings = Priority(type="multifactor", flags=("no_fair_tree",))
+    tree = FairShare(settings, [Association(account="a", shares=0), Association(account="a", user="ada")])
+    tree.compute()
+    ada = tree.find("a", "ada", "")
+    assert ada is not None
+    assert (ada.shares, ada.factor) == (0.0, 0.0)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from batsched_py.slurm.policy.settings import Reservation
 from batsched_py.slurm.policy.state import Reservations
+from batsched_py.slurm.reservations import written_out
 
 #: Nodes are bits: the first reservation has nodes 0 and 1, the second has nodes 2 and 3, of four in all.
 NODES = {"first": 0b0011, "second": 0b1100, "all": 0b1111}
@@ -62,6 +65,15 @@ def test_upkeep_of_all_nodes_moves_the_start_to_its_end() -> None:
     assert known.allowed(job(), 150, 10, now=0, moves=False) is None
 
 
+def test_a_start_is_moved_ten_times_and_then_given_up() -> None:
+    upkeep = [
+        Reservation(name=f"u{place}", start=place, end=place + 1, nodes="all", flags=("maint",))
+        for place in range(11)
+    ]
+    assert Reservations(upkeep[:10], MACHINE).allowed(job(), 0, 10, now=0, moves=True) == (0b1111, 10, False)
+    assert Reservations(upkeep, MACHINE).allowed(job(), 0, 10, now=0, moves=True) is None
+
+
 def test_a_job_in_one_is_kept_off_the_nodes_of_another_unless_they_may_overlap() -> None:
     whole = Reservation(name="whole", start=100, end=200, nodes="all", users=("ada",))
     overlapping = Reservation(
@@ -70,6 +82,16 @@ def test_a_job_in_one_is_kept_off_the_nodes_of_another_unless_they_may_overlap()
     known = Reservations([FIRST, whole, overlapping], MACHINE)
     assert known.allowed(job("whole"), 150, 10, now=0, moves=False) == (0, 150, True)
     assert known.allowed(job("over"), 150, 10, now=0, moves=False) == (0b1111, 150, False)
+
+
+@pytest.mark.parametrize(("flag", "count"), [("daily", 14), ("weekly", 2)])
+def test_one_that_comes_again_does_so_for_two_weeks_if_nothing_tells_how_long(flag: Any, count: int) -> None:
+    night = Reservation(name="night", start=100, end=200, nodes="all", flags=(flag, "maint"))
+    written = written_out(night, None)
+    assert len(written) == count
+    assert (written[0].start, written[0].end, written[0].flags) == (100, 200, ("maint",))
+    period = 14 / count * 86400
+    assert (written[-1].start, written[-1].created) == (100 + 13 * 86400 - (period - 86400), written[-2].end)
 
 
 def test_accounts_may_use_a_reservation_and_some_may_not() -> None:

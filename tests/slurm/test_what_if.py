@@ -105,6 +105,7 @@ def test_effects_have_intervals_over_repetitions() -> None:
     pairs = [(table([100, 50]), waits) for waits in after]
     found = outcome(pairs, ["x"], "patience", [0, 1, 2], (4, 4))
     assert found.groups["account"] == {}
+    assert (found.all.recorded, found.all.error) == (None, 0.0)
     ada, bob = found.groups["user"]["ada"], found.groups["user"]["bob"]
     assert list(found.groups["user"]) == ["ada", "bob"]
     assert (ada.before, ada.after, ada.difference.mean) == (100, 95, -5)

@@ -31,7 +31,7 @@ def node_rules(schedule: pd.DataFrame, machine: Nodes, requests: Requests) -> It
     executed = started(in_pieces(schedule))
     taken = []
     for row in executed.itertuples():
-        request = requests.get(row.id) or Request(max(1, len(row.hosts)))
+        request = requests.get(row.id) or Request(1)
         shares = list(shares_of(machine, row.hosts, request))
         taken.append((request, shares))
         for rule, text in _misplaced(machine, request, shares):

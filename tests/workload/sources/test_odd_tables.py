@@ -413,3 +413,11 @@ def test_numbers_of_jobs_are_waited_for_as_names_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize("array", [7, True, "0-5"])
 def test_columns_of_arrays_may_be_of_any_type(array: Any) -> None:
     assert len(bp.simulate(bp.read_log(frame(id=[1, 2], array=[array, array])), "fcfs", hosts=2).jobs) == 2
+
+
+def test_the_wait_of_a_job_that_never_started_and_has_no_end_is_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(
+        "submit,start,run_time,allocated_processors,requested_processors,status\n10,30,5,1,1,1\n20,,0,0,1,5\n"
+    )
+    assert read_log(path).wait.tolist() == [20, -1]

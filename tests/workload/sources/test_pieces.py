@@ -15,6 +15,7 @@ from batsched_py.workload.model import CancelledRule, Workload, as_jobs
 from batsched_py.workload.read import read_workload
 from batsched_py.workload.sources import read_log, sacct, table, write_log
 from batsched_py.workload.sources.accounting import most_in_use
+from batsched_py.workload.sources.published import Gwf
 from batsched_py.workload.swf.workload import swf_to_workload
 from tests.processes import PATIENCE, environment
 
@@ -183,3 +184,11 @@ def test_memory_of_a_large_log(tmp_path: Path, ending: str) -> None:
         peaks.append((count, peak))
     (few, low), (many, high) = peaks
     assert (high - low) / (many - few) < 150
+
+
+@pytest.mark.parametrize("count", [2, 3, 9])
+def test_the_first_rows_of_a_log_with_more_fields(count: int, tmp_path: Path) -> None:
+    path = tmp_path / "log.gwf"
+    path.write_text("".join(f"{number} {10 * number} 0 5 1{' -1' * 24}\n" for number in range(5)))
+    table, log = Gwf().beginning(path, count)
+    assert len(table) == len(log) == min(count, 5)
