@@ -17,8 +17,9 @@ from typing import Any
 import nanobind
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-#: nanobind asks for the last two of these.
-FLAGS = ["-std=c++20", "-O2", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing"]
+#: Sums are rounded as those of Python are. Nanobind asks for the last two.
+FLAGS = ["-std=c++20", "-O2", "-DNDEBUG", "-fPIC", "-ffp-contract=off"]
+FLAGS += ["-fvisibility=hidden", "-fno-strict-aliasing"]
 NANOBIND = Path(nanobind.__file__).parent
 
 

@@ -47,8 +47,6 @@ struct Profile {
     Kind kind = Kind::kComputation;
     std::string fault = {};  // why it cannot be run, if that is so
 
-    double seconds(double speed) const { return kind == Kind::kComputation ? amount / speed : amount; }
-
     // Whether it ends by itself within a walltime; of a computation that ends at the same time, SimGrid says yes.
     bool fits(double seconds, double walltime) const {
         return kind == Kind::kComputation ? !(seconds > walltime + 1e-9) : seconds < walltime;
@@ -123,7 +121,9 @@ struct Job {
     int64_t nb_hosts = 0;
     int64_t nb_given_back = 0;  // how many of its hosts will be free when it ends; the others were taken away
     Runs hosts;
-    double begun = 0, seconds = NAN;  // seconds are given where they are not those of the profile
+    std::vector<int64_t> executors;  // the host of each, where they are not one on each host
+    double begun = 0, seconds = 0;
+    double joules = -1;  // what its hosts draw; while it runs, what they had drawn before; -1 if nobody counts
     bool ends_by_itself = true;
     enum class Phase : uint8_t { kDecided, kLaunched, kBegun, kCleanedUp } phase = Phase::kDecided;
     int64_t agenda_number = 0;

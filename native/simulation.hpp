@@ -1,4 +1,4 @@
-// A simulation of plain jobs on equal hosts, with a policy outside that is asked what to do (specification:
+// A simulation of plain jobs, with a policy outside that is asked what to do (specification:
 // batsched_py/simulator and batsched_py/decision).
 //
 // The way of a job: `submit` puts it into the queue, the policy calls `start`, which takes hosts for it; when the
@@ -7,6 +7,7 @@
 #include <deque>
 #include <unordered_set>
 
+#include "energy.hpp"
 #include "ledger.hpp"
 #include "log.hpp"
 #include "machines.hpp"
@@ -56,7 +57,10 @@ struct Told {
 class Simulation : public Ledger {
 public:
     Machines machines;
+    Speeds speeds;
+    std::unique_ptr<EnergyTrace> energy;  // if anybody wants to know
     Rows rows;
+    Lines states;  // of machines, over time
     Users users;
     Restarts restarts;
     bool only_starts_jobs = false;  // the policy: it need not be asked when no job fits
@@ -65,7 +69,7 @@ public:
     bool late_jobs_stay = false;  // walltimes are estimates only
     std::function<void(const Job&, Step)> trace;  // hears what happens to jobs on their hosts, if somebody wants to
 
-    Simulation(int64_t hosts, double speed) : Ledger(hosts), machines(hosts), speed_(speed) {}
+    Simulation(int64_t hosts, double speed) : Ledger(hosts), machines(hosts), speeds(speed) {}
 
     // What happens from outside, one after another in the order of time.
     std::function<std::shared_ptr<Outside>()> next_outside;
@@ -105,6 +109,13 @@ public:
     // Lets the policy have one more turn, although nothing has happened.
     void ask_again() { news_ = true; }
 
+    // Hands over what is to be written.
+    void flush() {
+        rows.flush();
+        states.flush();
+        if (energy) energy->lines.flush();
+    }
+
     const std::vector<Told>& told() const { return told_; }
     const JobPtr& last_submitted() const { return last_submitted_; }
 
@@ -116,7 +127,6 @@ private:
         JobPtr next;
     };
 
-    double speed_;
     std::vector<Source> sources_;
     Source* next_source_ = nullptr;
     JobPtr last_submitted_;
@@ -276,6 +286,7 @@ private:
     // The jobs of one instant, workload by workload.
     void submit_next() {
         double time = next_source_->next->submission;
+        if (energy && !last_submitted_) energy->begins(agenda.clock);
         for (Source& source : sources_) {
             while (source.next && source.next->submission == time) {
                 last_submitted_ = std::exchange(source.next, nullptr);
@@ -307,12 +318,16 @@ private:
 
     void begin(Job& job) {
         job.phase = Job::Phase::kBegun;
-        double seconds = std::isnan(job.seconds) ? job.profile.seconds(speed_) : job.seconds;
+        job.seconds = speeds.seconds(job);
         job.begun = agenda.clock;
-        job.ends_by_itself = late_jobs_stay || job.profile.fits(seconds, job.walltime);
+        job.ends_by_itself = late_jobs_stay || job.profile.fits(job.seconds, job.walltime);
+        if (energy) energy->job_starts(job, agenda.clock);
         machines.occupy(job.nb_given_back, agenda.clock);
         if (trace) trace(job, Step::kBegins);
-        job.agenda_number = agenda.put(agenda.clock + (job.ends_by_itself ? seconds : job.walltime), Action::kEnd, &job);
+        add_states();
+        if (energy) energy->computes(job, speeds, agenda.clock);
+        double lasts = job.ends_by_itself ? job.seconds : job.walltime;
+        job.agenda_number = agenda.put(agenda.clock + lasts, Action::kEnd, &job);
     }
 
     void end(Job& job, State outcome, int64_t return_code) {
@@ -322,8 +337,22 @@ private:
         job.outcome = outcome;
         job.return_code = return_code;
         if (trace) trace(job, Step::kEnds);
+        add_states();
+        if (energy) energy->job_ends(job, agenda.clock);
         if (!(cleaning_time > 0)) return leave(job);
         agenda.put(agenda.clock + cleaning_time, Action::kLeave, &job);
+    }
+
+    // How many hosts do what, in machine_states.csv.
+    void add_states() {
+        if (!states.write) return;
+        states.make_room();
+        states.add(general(agenda.clock));
+        states.add(",0,0,0,");
+        states.add_integer(machines.count - machines.computing - machines.away);
+        states.add(",");
+        states.add_integer(machines.computing);
+        states.end_line();
     }
 
     // Its hosts are free again.
@@ -362,8 +391,7 @@ private:
     }
 
     double progress(const Job& job) const {
-        double seconds = std::isnan(job.seconds) ? job.profile.seconds(speed_) : job.seconds;
-        return seconds > 0 ? std::min((agenda.clock - job.begun) / seconds, 1.0) : 1.0;
+        return job.seconds > 0 ? std::min((agenda.clock - job.begun) / job.seconds, 1.0) : 1.0;
     }
 
     // --- from outside ------------------------------------------------------------------------------------

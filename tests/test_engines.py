@@ -35,7 +35,7 @@ from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.orders import longest, smallest_area
 from batsched_py.simulator.outputs import Outputs
-from batsched_py.simulator.platform import Platform
+from batsched_py.simulator.platform import Platform, PlatformHost, PowerState, SleepState
 from batsched_py.simulator.setup import Setup
 from batsched_py.users import USERS, Action, Remark, Submission, User, UsersOf, Withdrawal
 from batsched_py.workload.model import Workload
@@ -69,7 +69,7 @@ def on_both(action: Callable[[str], Any]) -> tuple[Any, Any]:
 
 def run(engine: str, setup: Setup, process: DecisionProcess, prefix: str | None = None) -> list[bytes]:
     """Simulate by one of the engines; the files that it writes."""
-    outputs = Outputs(prefix)
+    outputs = Outputs(prefix, machine_states=setup.energy)
     if engine == "native":
         NativeSimulation(setup, process, outputs).run()
     else:
@@ -103,6 +103,10 @@ class Erratic(Scheduler):
                 cluster.kill(running.job)
         if cluster.queue and random.random() < 0.2:
             cluster.decide(ev.SetJobMetadata(cluster.queue.head.id, f"note {random.random():.3f}"))
+        if cluster.queue and cluster.nb_free and random.random() < 0.1:
+            hosts = cluster.free.lowest(random.randint(1, cluster.nb_free))
+            mapping = [random.randrange(len(hosts)) for _ in range(cluster.queue.head.size)]
+            cluster.decide(ev.ExecuteJob(cluster.queue.head.id, hosts, mapping=mapping))
         if random.random() < 0.2:
             head = cluster.start_from_head()
             self.heard.append(f"{head and head.id} does not fit")
@@ -172,12 +176,39 @@ def random_workload(random: Random) -> Workload:
     return Workload("w0", jobs, profiles)
 
 
+def random_machine(random: Random) -> Platform:
+    """Equal hosts, or such that differ in speed, cores and power."""
+    if random.random() < 0.5:
+        return Platform.homogeneous(HOSTS, random.choice((1.0, 1.7)))
+    kinds = [
+        (
+            PowerState(
+                1e9 * random.choice((1.0, 1.7, 1 / 3)), *sorted(random.uniform(10, 300) for _ in "123")
+            ),
+            cores,
+        )
+        for cores in random.sample((1, 1, 2, 3), random.randint(1, 3))
+    ]
+    hosts = []
+    for number in range(HOSTS):
+        state, cores = random.choice(kinds)
+        watts = f"{state.idle_watts}:{state.epsilon_watts}:{state.full_watts}"
+        properties = {"role": "", "wattage_per_state": watts}
+        hosts.append(PlatformHost(number, f"h{number}", [state], properties=properties, cores=cores))
+    return Platform(hosts)
+
+
+def draws_power(machine: Platform) -> bool:
+    return all(host.has_power for host in machine.hosts)
+
+
 def outcome_of(seed: int, folder: Path) -> Callable[[str], Any]:
     """What a policy hears and what is written, when it does whatever it likes."""
 
     def outcome(engine: str) -> tuple[list[str], list[bytes]]:
         random, policy = Random(seed), Erratic(seed)
-        setup = Setup(Platform.homogeneous(HOSTS, random.choice((1.0, 1.7))), [random_workload(random)])
+        machine = random_machine(random)
+        setup = Setup(machine, [random_workload(random)], energy=draws_power(machine))
         files = run(engine, setup, DecisionProcess(policy), str(folder / engine))
         return policy.heard, files
 
@@ -339,7 +370,8 @@ def outcome_with_users(seed: int, folder: Path, **times: float) -> Callable[[str
         users = [kind(f"u{n}", seed + n, list(workload.jobs[n::3]), profiles) for n in range(3)]
         policy: Scheduler = Erratic(seed) if random.random() < 0.5 else SCHEDULERS.create("easy", {})
         allowed = ev.Settings(dynamic_jobs=True, profile_reuse=True)
-        setup = Setup(Platform.homogeneous(HOSTS), (), allowed, **times)
+        machine = random_machine(random)
+        setup = Setup(machine, (), allowed, energy=draws_power(machine), **times)
         files = run(engine, setup, DecisionProcess(policy, users), str(folder / engine))
         heard = [user.heard for user in users] + ([policy.heard] if isinstance(policy, Erratic) else [])
         return heard, files
@@ -690,13 +722,30 @@ def test_a_policy_made_of_easy_takes_its_turns_itself() -> None:
 PLAIN = Workload("w0", [Job("w0!1", 5.0, 1, 10.0, "p")], {"p": Homogeneous(1e9)})
 TWO_HOSTS = Platform.homogeneous(2)
 
+#: A host that begins asleep.
+SLEEPER = PlatformHost(
+    0,
+    "h0",
+    [
+        PowerState(1e9, 90, 100, 200),
+        PowerState(1, 8, 8, 8),
+        PowerState(0.1, 95, 95, 95),
+        PowerState(0.1, 95, 95, 95),
+    ],
+    1,
+    {1: SleepState(1, 2, 3)},
+    {"role": "", "wattage_per_state": "90:100:200, 8:8:8, 95:95:95, 95:95:95"},
+)
+
 
 @native_only
 @pytest.mark.parametrize(
     ("setup", "reason"),
     [
         (Setup(TWO_HOSTS, [PLAIN]), None),
-        (Setup(TWO_HOSTS, [PLAIN], energy=True), "energy and power states"),
+        (Setup(TWO_HOSTS, [PLAIN], energy=True), None),
+        (Setup(Platform([SLEEPER], [], ""), [PLAIN], energy=True), "energy, where power states may change"),
+        (Setup(Platform([SLEEPER], [], ""), [PLAIN]), None),
         (Setup(TWO_HOSTS, [PLAIN], ev.Settings(compute_sharing=True)), "hosts that jobs share"),
         (Setup(TWO_HOSTS, [PLAIN], ev.Settings(dynamic_jobs=True)), "jobs that the scheduler registers"),
         (
@@ -712,6 +761,45 @@ TWO_HOSTS = Platform.homogeneous(2)
 def test_the_door_says_what_the_native_engine_does_not_do(setup: Setup, reason: str | None) -> None:
     process = DecisionProcess(SCHEDULERS.create("easy", {}))
     assert why_not_native(setup, process, Outputs(None)) == reason
+
+
+class Switches(Scheduler):
+    """Lets a host sleep, and starts no job."""
+
+    name = "switches"
+
+    def schedule(self, cluster: Cluster) -> None:
+        cluster.switch(cluster.free.lowest(1), 1)
+
+
+class SaysItStartsJobs(Switches):
+    only_starts_jobs = True
+
+
+@native_only
+@pytest.mark.parametrize(
+    ("policy", "is_native"),
+    [
+        (SCHEDULERS.create("conservative", {}), True),
+        (SCHEDULERS.create("sleeper", {}), False),
+        (Switches(), False),
+        (SaysItStartsJobs(), True),
+    ],
+    ids=lambda value: value.name if isinstance(value, Scheduler) else "",
+)
+def test_a_policy_that_may_change_power_states_runs_in_python(policy: Scheduler, is_native: bool) -> None:
+    setup = Setup(TWO_HOSTS, [PLAIN], energy=True)
+    assert (why_not_native(setup, DecisionProcess(policy), Outputs(None)) is None) == is_native
+
+
+@native_only
+def test_a_policy_that_says_it_only_starts_jobs_cannot_change_power_states() -> None:
+    awake = PlatformHost(0, "h0", SLEEPER.pstates, 0, SLEEPER.sleep_states, SLEEPER.properties)
+    simulation = new_simulation(
+        Setup(Platform([awake]), [PLAIN], energy=True), DecisionProcess(SaysItStartsJobs())
+    )
+    with pytest.raises(PolicyError, match="says `only_starts_jobs = True` may only start jobs"):
+        simulation.run()
 
 
 def test_the_python_engine_can_be_chosen() -> None:

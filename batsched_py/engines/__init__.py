@@ -16,6 +16,7 @@ from msgspec import Struct
 from batsched_py import native as native_library
 from batsched_py.decision.observers import ObservedProcess
 from batsched_py.decision.process import DecisionProcess
+from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.protocol.profiles import Delay
 from batsched_py.protocol.sizes import first_malleable, have_sizes
 from batsched_py.schedulers import wrapping
@@ -133,27 +134,37 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         "a scheduler that takes time to decide": bool(process.scheduling_delay),
         "a policy around another": isinstance(process.scheduler, wrapping.Wrapper),
         "a policy that narrows the machine": process.scheduler.narrows_the_machine,
-        "energy and power states": setup.energy,
-        "traces of machine states": outputs.machine_states,
+        "energy, where power states may change": setup.energy and not _keeps_power_states(setup, process),
         "a record of what links carry": outputs.links,
         "output files of another kind": type(outputs) is not Outputs,
         "failures of hosts in nodes": platform.has_nodes and bool(setup.events or setup.failures),
         "jobs that save their work": process.on_failure is not None
         and process.on_failure.checkpoints is not None,
         "a policy that puts jobs back into the queue": process.scheduler.requeues,
-        "closures, prices and whatever else is known of outside": process.outlook is not None,
+        "closures, prices and whatever else is known of outside": process.outlook is not None
+        or setup.known is not NOTHING_KNOWN,
         "hosts that jobs share": settings.compute_sharing,
         "storage hosts": bool(platform.storages),
         "an allocator of your own": bool(process.scheduler.allocator),
         "a selection of hosts in nodes": platform.has_nodes and process.scheduler.selection != "lowest",
         "messages that take time": setup.tells_of_messages,
-        "hosts of different speeds": platform.even_speed is None,
         "jobs of workload files beside those of users": bool(setup.workloads and process.users),
         "jobs that the scheduler registers": settings.dynamic_jobs and not process.users,
     }
     asked_for = (reason for reason, holds in reasons.items() if holds)
     missing = NOT_HERE if native_library.library is None else None
     return next(asked_for, None) or _why_not_for_jobs(setup, process) or missing
+
+
+def _keeps_power_states(setup: Setup, process: DecisionProcess) -> bool:
+    """Whether all hosts compute from the beginning on, and the policy lets them do so.
+
+    Of ours, those that do not say that they narrow the machine. One of somebody else may do anything.
+    """
+    policy = process.scheduler
+    is_ours = type(policy).__module__.startswith(("batsched_py.schedulers.", "batsched_py.slurm."))
+    computes = all(host.computes_in(host.pstate) for host in setup.platform.hosts)
+    return computes and (is_ours or policy.only_starts_jobs)
 
 
 def _why_not_for_jobs(setup: Setup, process: DecisionProcess) -> str | None:

@@ -29,6 +29,7 @@ from batsched_py.schedulers.selection import selection
 from batsched_py.simulator.agenda import in_order
 from batsched_py.simulator.catalog import refusal
 from batsched_py.simulator.outputs import Outputs, Results
+from batsched_py.simulator.platform import EqualHosts
 from batsched_py.simulator.setup import Setup
 from batsched_py.users import Behaviour, Submission, User, UsersOf, Withdrawal
 from batsched_py.users.broker import actions_of, blame, hears_starts, name_of, next_time_of
@@ -103,24 +104,48 @@ class NativeSimulation(Simulation):
     engine = "native"
 
     def __init__(self, setup: Setup, process: DecisionProcess, outputs: Outputs) -> None:
-        platform = setup.platform
-        assert platform.even_speed is not None
-        self._engine = library.Engine(len(platform.hosts), platform.even_speed)
+        hosts = setup.platform.hosts
+        self._engine = library.Engine(len(hosts), hosts[0].speed)
+        if not isinstance(hosts, EqualHosts):
+            speeds = [host.speed for host in hosts]
+            self._engine.set_speeds(speeds, [host.speed * host.cores for host in hosts])
         self.process: DecisionProcess = process
         self._setup = setup
         self._cluster: NativeCluster | None = None
         self.outputs = outputs
         self.busy = self._busy
-        self.machines = NativeMachines(self._engine, len(platform.hosts))
+        self.machines = NativeMachines(self._engine, len(hosts))
         outputs.follow(self._engine.set_write, self._refresh, self._first_submission)
         self._expect_events()
         self._engine.set_procedures(setup.launch_time, setup.cleaning_time, setup.late_jobs_stay)
         self._trace: PajeTrace | None = None
+        self._begin_traces()
+
+    def _begin_traces(self) -> None:
+        """Begin to write down what hosts do and draw, as far as that is asked for."""
+        engine, outputs, hosts = self._engine, self.outputs, self._setup.platform.hosts
+        if self._setup.energy or outputs.machine_states:
+            from batsched_py.simulator import energy
+        if self._setup.energy:
+            energy.check_power(hosts)
+            states = [host.pstates[host.pstate] for host in hosts]
+            watts = [(state.idle_watts, state.epsilon_watts, state.full_watts) for state in states]
+            write = outputs.open("consumed_energy", energy.ENERGY_HEADER)
+            engine.set_energy(*map(list, zip(*watts, strict=True)), write if outputs.files else None)
+        if outputs.machine_states:
+            engine.set_write_states(outputs.open("machine_states", energy.MACHINE_STATES_HEADER))
         if outputs.schedule_trace:
             from batsched_py.simulator.paje import PajeTrace
 
-            self._trace = PajeTrace([host.name for host in platform.hosts], outputs.open_schedule_trace)
-            self._engine.set_trace(self._trace)
+            self._trace = PajeTrace([host.name for host in hosts], outputs.open_schedule_trace)
+            engine.set_trace(self._trace)
+        if self._setup.energy:
+            energy.begin_power_states(hosts, outputs)
+
+    @property
+    def drawn_joules(self) -> float:
+        """What all hosts have drawn so far; nothing where energy is not accounted for."""
+        return float(self._engine.drawn_joules) if self._setup.energy else 0.0
 
     def situation(self) -> Situation:
         """How things stand."""
@@ -236,6 +261,8 @@ class NativeSimulation(Simulation):
             raise Deadlock(f"deadlock at {clock:f}: nothing else will happen, yet {fault}")
         self.process.finished = True
         self._engine.flush()
+        if self._setup.energy:
+            self.outputs.results.consumed_joules = self._engine.consumed_joules
         if self._trace is not None:
             self._trace.complete(self._engine.clock)
         self.outputs.complete(self.machines)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from functools import cached_property
-from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -343,6 +342,8 @@ class Cluster(cluster.Cluster):
                 engine.do_nothing(decision)
             case ev.WaitingTimeAnswer():
                 engine.do_nothing(decision)
+            case ev.SetHostsState() | ev.ChangeHostsPState() | ev.QueryEnergy() if self._setup.energy:
+                raise RuleBroken("a policy that says `only_starts_jobs = True` may only start jobs")
             case _:
                 rules.refuse_without_energy(decision)
 
@@ -355,24 +356,10 @@ class Cluster(cluster.Cluster):
             raise RuleBroken(f"hosts {hosts - self.free} are busy and may not be shared")
         if decision.io_job is not None:
             check_io_job(self._setup.may_send)
-        seconds = nan if mapping is None else self._seconds(job.id, hosts, mapping)
-        running: RunningJob = self._engine.run_on(job.id, hosts, seconds, told)
+        places = list(hosts) if mapping else []
+        executors = [places[place] for place in mapping or ()]
+        running: RunningJob = self._engine.run_on(job.id, hosts, executors, told)
         return running
-
-    def _seconds(self, job_id: str, hosts: HostSet, mapping: Sequence[int]) -> float:
-        """How long a job takes whose executors share hosts; nan if it does not compute."""
-        platform, places, flops = self._setup.platform, list(hosts), self._engine.work(job_id)
-        if isnan(flops):
-            return nan
-        assert platform.even_speed is not None
-        work = dict.fromkeys((places[place] for place in mapping), 0.0)
-        for place in mapping:
-            work[places[place]] += flops
-        slowest: float = flops / platform.even_speed
-        return max(
-            slowest,
-            *(done / (platform.even_speed * platform.hosts[host].cores) for host, done in work.items()),
-        )
 
     def _is_waiting(self, job_id: str) -> bool:
         return bool(self._engine.state(job_id) == _WAITING)

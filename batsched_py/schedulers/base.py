@@ -38,8 +38,8 @@ class Scheduler(ABC):
     """Whether the policy puts running jobs back into the queue; then users hand in all jobs."""
 
     narrows_the_machine: ClassVar[bool] = False
-    """Whether the policy puts limits beside the machine, counts on hosts that sleep or all ends at the shadow
-    time, or keeps jobs from the queue; then the Python engine runs it."""
+    """Whether the policy puts limits beside the machine, lets hosts sleep or counts on those that do or on all
+    ends at the shadow time, or keeps jobs from the queue; then the Python engine runs it."""
 
     chooses_sizes: ClassVar[bool] = False
     """Whether the policy chooses among the sizes of jobs that give several, the one that ends first."""

@@ -20,6 +20,7 @@ class Sleeper(Scheduler):
 
     name = "sleeper"
     uses_estimates = False
+    narrows_the_machine = True
 
     idle_time: Annotated[
         float, Meta(ge=0, description="After so many idle seconds a host is put to sleep.")

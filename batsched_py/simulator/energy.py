@@ -22,7 +22,7 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.machines import Machines
-from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.outputs import Outputs, Write, added
 from batsched_py.simulator.platform import PlatformHost
 
 if TYPE_CHECKING:
@@ -34,12 +34,7 @@ class Meter:
     """Joules drawn so far, by each host and by all together."""
 
     def __init__(self, hosts: Sequence[PlatformHost], agenda: Agenda, bill: Bill) -> None:
-        for host in hosts:
-            if not host.has_power:
-                raise InputError(
-                    f"host {host.name!r} does not say what power it draws; give it the property "
-                    "wattage_per_state in the platform file, or leave out --energy"
-                )
+        check_power(hosts)
         self._agenda = agenda
         self._bill = bill
         self._billed = 0.0
@@ -49,11 +44,11 @@ class Meter:
         self._watts = [state.watts(0.0) for state in self._states]
         self._joules = [0.0] * len(hosts)
         self._since = [0.0] * len(hosts)
-        self._all_watts = sum(self._watts)
+        self._all_watts = added(self._watts)
         self._all_joules = 0.0
         self._all_since = 0.0
         self._pstates = [host.pstates for host in hosts]
-        self.least_watts = sum(state.epsilon_watts for state in self._states)
+        self.least_watts = added(state.epsilon_watts for state in self._states)
         """The power that all hosts would draw at a load of almost nothing."""
 
     def put_load(self, host: int, load: float) -> None:
@@ -116,7 +111,17 @@ class Meter:
     def drawn_by(self, hosts: HostSet) -> float:
         """Joules that these hosts have drawn."""
         now, joules, watts, since = self._agenda.clock, self._joules, self._watts, self._since
-        return sum([joules[host] + watts[host] * (now - since[host]) for host in hosts])
+        return added([joules[host] + watts[host] * (now - since[host]) for host in hosts])
+
+
+def check_power(hosts: Iterable[PlatformHost]) -> None:
+    """The platform must say what power all hosts draw."""
+    for host in hosts:
+        if not host.has_power:
+            raise InputError(
+                f"host {host.name!r} does not say what power it draws; give it the property "
+                "wattage_per_state in the platform file, or leave out --energy"
+            )
 
 
 JOULES_PER_KWH = 3.6e6
@@ -267,6 +272,18 @@ class Request(Struct, eq=False):
     """The hosts that are not there yet, as a mask."""
 
 
+def begin_power_states(hosts: Sequence[PlatformHost], outputs: Outputs) -> Write:
+    """Begin the trace of power states with those in which hosts are at the beginning; what writes to it."""
+    write = outputs.open("pstate_changes", POWER_STATES_HEADER)
+    for pstate in sorted({host.pstate for host in hosts}):
+        write(_power_states_row(0.0, HostSet.of(host.id for host in hosts if host.pstate == pstate), pstate))
+    return write
+
+
+def _power_states_row(time: float, hosts: HostSet, pstate: int) -> str:
+    return f"{time:g},{hosts},{pstate}\n"
+
+
 class Power:
     """The hosts' power states, and the requests to change them; changes stand in ``pstate_changes.csv``.
 
@@ -289,7 +306,7 @@ class Power:
         self._energy_trace = energy
         self._meter = energy.meter
         self._state_trace = context.states
-        self._write = context.outputs.open("pstate_changes", POWER_STATES_HEADER)
+        self._write = begin_power_states(context.hosts, context.outputs)
         self._results = context.outputs.results
         self._runner = runner
         self._tell = tell
@@ -298,12 +315,10 @@ class Power:
         states = (HostState.SLEEPING, HostState.SWITCHING_ON, HostState.SWITCHING_OFF)
         self.asleep = dict.fromkeys(states, HostSet())
         """The hosts that sleep or are on their way, also while they are unavailable."""
-        for pstate in sorted(set(self._pstates)):
-            self._row(HostSet.of(host.id for host in context.hosts if host.pstate == pstate), pstate)
 
     def _row(self, hosts: HostSet, pstate: int) -> None:
         """Hosts are in a power state now; -1 and -2 are on the way to a computing or sleeping one."""
-        self._write(f"{self._agenda.clock:g},{hosts},{pstate}\n")
+        self._write(_power_states_row(self._agenda.clock, hosts, pstate))
 
     def request(self, decision: ev.SetHostsState) -> None:
         """Begin to put hosts into a power state."""

@@ -187,13 +187,13 @@ class Results:
         self.nb_success += states.count(JobState.SUCCESS)
         self.makespan = float(max(self.makespan, *finishes))
         self.first_submission = float(min(self.first_submission, *submissions))
-        self.sum_waiting = _sum(waitings, self.sum_waiting)
+        self.sum_waiting = added(waitings, self.sum_waiting)
         self.max_waiting = float(max(self.max_waiting, *waitings))
-        self.sum_turnaround = _sum(turnarounds, self.sum_turnaround)
+        self.sum_turnaround = added(turnarounds, self.sum_turnaround)
         self.max_turnaround = float(max(self.max_turnaround, *turnarounds))
-        self.sum_slowdown = _sum(slowdowns, self.sum_slowdown)
+        self.sum_slowdown = added(slowdowns, self.sum_slowdown)
         self.max_slowdown = max(self.max_slowdown, *slowdowns)
-        self.sum_bounded_slowdown = _sum(bounded, self.sum_bounded_slowdown)
+        self.sum_bounded_slowdown = added(bounded, self.sum_bounded_slowdown)
         self.waitings.add(waitings)
         self.bounded_slowdowns.add(bounded)
         rows = zip(
@@ -425,7 +425,7 @@ class Outputs:
         }
 
 
-def _sum(values: Iterable[float], total: float) -> float:
+def added(values: Iterable[float], total: float = 0.0) -> float:
     """The total with these added one by one; from Python 3.12 on, :func:`sum` rounds in another way."""
     for value in values:
         total += value

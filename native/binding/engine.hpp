@@ -56,7 +56,7 @@ struct Engine {
     nb::object scores;                // gives waiting jobs the scores of the queue's order
     bool is_ordered = false;          // whether the queue has one of its own
     std::shared_ptr<KeptOrder> kept;  // if its scores never change
-    nb::object write, estimate, demand_of;
+    nb::object write, write_energy, write_states, estimate, demand_of;
     nb::object outside;               // gives what happens from outside
     std::function<int32_t(nb::handle)> number_of = [](nb::handle) { return -1; };  // of what a job asks of nodes
     nb::object trace;                 // a Paje trace, if one is written
@@ -146,9 +146,19 @@ struct Engine {
         });
     }
 
-    void set_write(nb::object function) {
+    // Some lines are written by a function of Python, if there is one.
+    static void set_write(Lines& lines, nb::object& write, nb::object function) {
         write = std::move(function);
-        simulation.rows.write = [this](const std::string& rows) { write(from_utf8(rows)); };
+        if (!write.is_none()) lines.write = [&write](const std::string& text) { write(from_utf8(text)); };
+    }
+
+    // The energy that hosts draw is accounted for: the power of each host, idle, at almost no load and at full load.
+    void set_energy(const std::vector<double>& idle, const std::vector<double>& epsilon, const std::vector<double>& full,
+                    nb::object function) {
+        std::vector<Power> powers;
+        for (size_t host = 0; host < idle.size(); ++host) powers.push_back({idle[host], epsilon[host], full[host]});
+        simulation.energy = std::make_unique<EnergyTrace>(std::move(powers));
+        set_write(simulation.energy->lines, write_energy, std::move(function));
     }
 
     // What happens from outside, as pairs of the event and of what it does to its hosts: they go, come back, or neither.

@@ -67,8 +67,9 @@ int visit_engine(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     if (!nb::inst_ready(self)) return 0;
     Engine& engine = inst<Engine>(self);
-    for (nb::object* each : {&engine.cluster, &engine.start_otherwise, &engine.rank, &engine.scores, &engine.write, &engine.estimate,
-                             &engine.demand_of, &engine.outside}) {
+    for (nb::object* each : {&engine.cluster, &engine.start_otherwise, &engine.rank, &engine.scores, &engine.write,
+                             &engine.write_energy, &engine.write_states, &engine.estimate, &engine.demand_of,
+                             &engine.outside}) {
         Py_VISIT(each->ptr());
     }
     for (nb::object& listener : engine.listeners) Py_VISIT(listener.ptr());
@@ -132,7 +133,16 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
             self.rank = std::move(rank);
             self.scores = std::move(scores);
         })
-        .def("set_write", &Engine::set_write)
+        .def("set_speeds", [](Engine& self, std::vector<double> speeds, std::vector<double> capacities) {
+            self.simulation.speeds.set(std::move(speeds), std::move(capacities));
+        })
+        .def("set_energy", &Engine::set_energy, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+        .def("set_write", [](Engine& self, nb::object function) {
+            Engine::set_write(self.simulation.rows, self.write, std::move(function));
+        })
+        .def("set_write_states", [](Engine& self, nb::object function) {
+            Engine::set_write(self.simulation.states, self.write_states, std::move(function));
+        })
         .def("set_trace", &Engine::set_trace)
         .def("set_procedures", [](Engine& self, double launch_time, double cleaning_time, bool late_jobs_stay) {
             self.simulation.launch_time = launch_time;
@@ -185,13 +195,9 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
             return job ? name_of(job->state) : "";
         })
         .def("break_rule", [](Engine& self, nb::handle rule) { self.simulation.break_rule(to_utf8(rule)); })
-        .def("work", [](Engine& self, nb::handle id) {
-            const Profile& profile = self.job_of(id).profile;
-            return profile.kind == Profile::Kind::kComputation ? profile.amount : NAN;
-        })
-        .def("run_on", [](Engine& self, nb::handle id, nb::handle hosts, double seconds, nb::object decision) {
+        .def("run_on", [](Engine& self, nb::handle id, nb::handle hosts, std::vector<int64_t> executors, nb::object decision) {
             JobPtr job(&self.job_of(id));
-            job->seconds = seconds;
+            job->executors = std::move(executors);
             if (!decision.is_none()) job->decision = handle_of(std::move(decision));
             self.simulation.start_on(job, runs_of(hosts));
             return running_view_of(job);
@@ -240,7 +246,11 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
             auto [count, first] = self.simulation.left_waiting();
             return nb::make_tuple(count, first ? from_utf8(first->id) : nb::object(nb::none()));
         })
-        .def("flush", [](Engine& self) { self.simulation.rows.flush(); })
+        .def("flush", [](Engine& self) { self.simulation.flush(); })
+        .def_prop_ro("drawn_joules", [](const Engine& self) {
+            return self.simulation.energy->meter.total(self.simulation.agenda.clock);
+        })
+        .def_prop_ro("consumed_joules", [](const Engine& self) { return self.simulation.energy->consumed(); })
         .def_prop_ro("sums", [](const Engine& self) { return self.simulation.rows.sums; })
         .def("busy_until", [](Engine& self, double percent, int64_t nb_hosts) -> nb::object {
             auto found = self.simulation.rows.busy.until(percent, nb_hosts);
