@@ -28,8 +28,10 @@ from tests.test_engines import (
     Erratic,
     ErraticUser,
     Listener,
+    draws_power,
     native_only,
     on_both,
+    random_machine,
     random_workload,
     run,
 )
@@ -86,7 +88,8 @@ def outcome_of(seed: int, folder: Path, have_users: bool) -> Callable[[str], Any
             kind, profiles = random.choice((ErraticUser, Listener)), dict(workload.profiles)
             users = [kind(f"u{n}", seed + n, list(workload.jobs[n::3]), profiles) for n in range(3)]
         allowed = ev.Settings(dynamic_jobs=have_users, profile_reuse=have_users)
-        setup = Setup(Platform.homogeneous(HOSTS), () if have_users else [workload], allowed, **around)
+        machine, static = random_machine(random), () if have_users else [workload]
+        setup = Setup(machine, static, allowed, energy=draws_power(machine), **around)
         process = DecisionProcess(policy, users, on_failure=rule)
         try:
             written: Any = run(engine, setup, process, str(folder / engine))

@@ -38,7 +38,7 @@ class Scheduler(ABC):
     """Whether the policy puts running jobs back into the queue; then users hand in all jobs."""
 
     narrows_the_machine: ClassVar[bool] = False
-    """Whether the policy puts limits beside the machine, lets hosts sleep or counts on those that do or on all
+    """Whether the policy puts limits beside the machine, lets hosts sleep, counts on those that do or on all
     ends at the shadow time, or keeps jobs from the queue; then the Python engine runs it."""
 
     chooses_sizes: ClassVar[bool] = False
