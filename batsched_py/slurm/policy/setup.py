@@ -32,6 +32,7 @@ from batsched_py.slurm.policy.plan import kernel_of
 from batsched_py.slurm.policy.priorities import Basic, ByFormula, Multifactor, Priorities
 from batsched_py.slurm.policy.settings import ROOT, Configuration, NodeSettings, Partition
 from batsched_py.slurm.policy.state import Preemption, Reservations, State
+from batsched_py.slurm.policy.submit_plugin import Refused, Submissions
 
 #: What shapes a request beside its resources and its GPUs: jobs that are alike in this ask for the same.
 _shape = attrgetter(
@@ -56,8 +57,11 @@ def _is_let_in(name: str, allowed: Collection[str], denied: Collection[str]) -> 
 class Setup:
     """A machine with its partitions, on which jobs are entered."""
 
-    def __init__(self, configuration: Configuration, hosts: Sequence[Host]) -> None:
+    def __init__(
+        self, configuration: Configuration, hosts: Sequence[Host], submissions: Submissions | None = None
+    ) -> None:
         self._configuration = configuration
+        self._submissions = submissions
         self._platform = NodeMachine.of(hosts)
         self._others = [name for name in self._platform.resources[2:] if name != "memory"]
         """The resources beside processors and memory."""
@@ -184,6 +188,13 @@ class Setup:
             raise InputError(
                 f"job {job.id}: slurm: tasks of {fields.cpus_per_task} processors do not make {request.tasks}"
             )
+        time_limit = job.walltime if fields.time_limit is None else fields.time_limit
+        if self._submissions is not None and not fields.runs:
+            told = self._submissions.of(job, request, fields, time_limit)
+            if isinstance(told, Refused):
+                return [], Never(told.why, is_refused=True)
+            request, fields = told
+            time_limit = time_limit if fields.time_limit is None else fields.time_limit
         eligible: float = max(int(now), int(round(job.submission_time + fields.begin, 3)))
         if fields.hold or fields.priority == 0:
             if fields.released is None:
@@ -191,7 +202,6 @@ class Setup:
             eligible = max(eligible, job.submission_time + fields.released)
         self._count += 1
         records, never = list[WaitingRecord](), Never("BadConstraints", is_refused=True)
-        time_limit = job.walltime if fields.time_limit is None else fields.time_limit
         named = [each for each in self.partitions if each.name in request.partitions]
         for partition in named or [self._default]:
             asked = self._asked_in(request, fields, partition)

@@ -25,6 +25,7 @@ from batsched_py.slurm.policy.loops import Backfill, MainLoop
 from batsched_py.slurm.policy.nodes import Share
 from batsched_py.slurm.policy.settings import Configuration, read_configuration
 from batsched_py.slurm.policy.setup import Setup
+from batsched_py.slurm.policy.submit_plugin import Submissions
 from batsched_py.slurm.policy.taking import Hosts
 
 REQUEUED = 121
@@ -66,6 +67,13 @@ class Slurm(Scheduler):
         ),
     ] = 0.0015
 
+    submit_plugin: Annotated[
+        str,
+        Meta(
+            description="A class of your own that changes or refuses jobs when they are submitted: "
+            "path/to/file.py:ClassName."
+        ),
+    ] = ""
     stuck: Annotated[
         Literal["error", "pending"],
         Meta(description="What becomes of jobs that can never start: as in Slurm, they are left pending."),
@@ -93,7 +101,8 @@ class Slurm(Scheduler):
                 "options selection, nodes and allocator"
             )
         self._configuration = self.configuration()
-        self._setup = Setup(self._configuration, cluster.machines)
+        plugin = Submissions(self.submit_plugin, self._configuration) if self.submit_plugin else None
+        self._setup = Setup(self._configuration, cluster.machines, plugin)
         self._state = self._setup.state(cluster.can_requeue)
         self._main_loop = MainLoop(self._state)
         self._priorities = self._setup.priorities()
