@@ -3,8 +3,8 @@
     nice .venv/bin/python benchmarks/tuning.py ../shared/logs
     nice .venv/bin/python benchmarks/tuning.py ../shared/logs --load 0.9
 
-The four weeks lie evenly in the whole weeks of each log. With a load, the times between all arrivals of a log
-are multiplied by one factor, so that the whole log offers this load. Results are kept in ``out/tuning``, and
+The four weeks lie evenly in the whole weeks of each log. With a load, all jobs of a log run longer or shorter
+by one factor, so that the whole log offers this load in the same weeks. Results are kept in ``out/tuning``, and
 are the same with any number of workers.
 """
 
@@ -54,14 +54,14 @@ def weeks_of(file: Path) -> list[int]:
 
 
 def at_load(file: Path, load: float, changed: Path) -> Path:
-    """The log with other times between arrivals, so that it offers this load from first to last."""
+    """The log with other run times, so that it offers this load from its first to its last submission."""
     log = bp.read_log(file)
     jobs = log.columns
     ran = jobs.select((jobs.processors > 0) & (jobs.run_time >= 0) & ~jobs.never_started)
     span = float(ran.submit.max() - ran.submit.min())
     assert log.hosts is not None
     offered = fsum((ran.run_time * ran.processors).tolist()) / (log.hosts * span)
-    log.load(load / offered).save(changed)
+    log.load(load / offered, by="run-times").save(changed)
     return changed
 
 
