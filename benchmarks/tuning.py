@@ -4,8 +4,8 @@
     nice .venv/bin/python benchmarks/tuning.py ../shared/logs --load 0.9
 
 The four weeks lie evenly in the whole weeks of each log. With a load, all jobs of a log run longer or shorter
-by one factor, so that the whole log offers this load in the same weeks. Results are kept in ``out/tuning``, and
-are the same with any number of workers.
+by one factor, so that the whole log offers this load in the same weeks. Results are kept in ``out/tuning``,
+and are the same with any number of workers.
 """
 
 from __future__ import annotations
