@@ -230,7 +230,7 @@ class Entries:
         rules = self._settings(path, entry, "logs")
         if rules["input_options"]:
             recipe["input_options"] = list(rules["input_options"])
-        made = self._to_be_made(str(path[-1]), recipe, made_of)
+        made = self.to_be_made(str(path[-1]), recipe, made_of)
         return struct_from(Workloads, rules | {"files": (made,), "input_options": ()})
 
     def _source(self, path: KeyPath, key: str, name: str, entry: LogSource) -> Path:
@@ -268,16 +268,24 @@ class Entries:
             recipe["changes"] = [rename_changes(each, located) for each in words]
         return digests
 
-    def _to_be_made(self, name: str, recipe: dict[str, Any], made_of: Sequence[object]) -> str:
-        """The file of a log that a recipe describes."""
+    def to_be_made(
+        self, name: str, recipe: dict[str, Any], made_of: Sequence[object], ending: str = ".swf.gz"
+    ) -> str:
+        """The file of a log, or of sessions, that a recipe describes."""
         key = msgspec.json.encode([{**recipe, "made_of": made_of}, __version__], order="deterministic")
-        file = (self._made / f"{name}-{hashlib.sha256(key).hexdigest()[:12]}.swf.gz").resolve()
+        file = (self._made / f"{name}-{hashlib.sha256(key).hexdigest()[:12]}{ending}").resolve()
         if not isfile(file):
             self.unmade[file] = UnmadeLog(file, recipe)
         return str(file)
 
     def loaded(
-        self, name: str, whole: Workloads, every: str | None, measure: str | None, loads: Sequence[float]
+        self,
+        name: str,
+        whole: Workloads,
+        every: str | None,
+        measure: str | None,
+        loads: Sequence[float],
+        by: str,
     ) -> list[tuple[dict[str, str], Workloads, Windows]]:
         """A log with each load: its place on this axis, and the windows over which its runs are measured.
 
@@ -300,15 +308,16 @@ class Entries:
             changes: list[str] = []
             if load is not None:
                 axes["load"] = f"{load:g}"
-                changes += [] if load == 1 else [f"load factor={load!r}"]
+                changes += [] if load == 1 else [f"load factor={load!r}{f' by={by}' * (by != 'arrivals')}"]
             made = whole
             if changes:
                 label = "-".join([name, *(axis + place for axis, place in axes.items())])
                 recipe: dict[str, Any] = {"file": str(source), "changes": changes}
                 recipe |= {"input_options": list(options)} if options else {}
-                file = self._to_be_made(label, recipe, [digest_of_file(source)])
+                file = self.to_be_made(label, recipe, [digest_of_file(source)])
                 made = replace(whole, files=(file,), input_options=())
-            variants.append((axes, made, {part: scaled(each, load) for part, each in windows.items()}))
+            stretched = load if by == "arrivals" else None
+            variants.append((axes, made, {part: scaled(each, stretched) for part, each in windows.items()}))
         return variants
 
     def _windows(

@@ -32,6 +32,7 @@ from batsched_py.campaign.plan_entries import (
     compose,
     scaled,
 )
+from batsched_py.campaign.plan_loads import LoadBy, remarks_on_loads, under_loads, with_recorded_sessions
 from batsched_py.campaign.plan_sessions import with_each_rule
 from batsched_py.campaign.prepare import inputs_of
 from batsched_py.campaign.run import Run
@@ -142,6 +143,7 @@ class _File(Struct, forbid_unknown_fields=True):
     measure: str | None = None
     units: Unit | None = None
     loads: list[Annotated[float, Meta(gt=0)]] = field(default_factory=list)
+    load_by: LoadBy | None = None
 
 
 def _window(content: _File, runs: Sequence[Run]) -> str:
@@ -198,7 +200,6 @@ class _Reader:
             for run in self._without_excluded(list(self._cross(content)), content)
         ]
         self._check_baseline(content, runs)
-        self._check_loads(content, runs)
         figures = [self._entries.figure(name) for name in content.figures]
         return Plan(
             file=self._text.file,
@@ -213,7 +214,7 @@ class _Reader:
             inputs=inputs_of(self._entries.files.found),
             trusted=trusted,
             own={name: column for name, column in metrics.items() if column is not None},
-            remarks=[*self._entries.remarks, *self._remarks_on_loads(runs)],
+            remarks=[*self._entries.remarks, *self._remarks_on_loads(content, runs)],
             figures=figures,
             window=_window(content, runs),
             units=content.units or "",
@@ -256,6 +257,7 @@ class _Reader:
         platforms = _placed("platform", content.platforms, self._entries.platform)
         schedulers = self._schedulers(content)
         users = _placed("users", content.users or {}, self._entries.users)
+        users = under_loads(self._text, content.loads, content.load_by, users, self._entries)
         seeds = self._seeds(content)
         submitting: list[tuple[Axes, PlannedPlugin | None]] = [*users] or [({}, None)]
         crossed = logs, platforms, schedulers, submitting
@@ -265,12 +267,17 @@ class _Reader:
             self._fail((), f"asks for {size} runs; {MOST_RUNS} are the most")
         recorded = {name: self._entries.log(name, entry) for name, entry in content.logs.items()}
         for (place, log, windows), (where, platform), (how, scheduler), (who, behaviour) in product(*crossed):
-            if behaviour is not None and behaviour.is_population and place.get("load", "1") != "1":
-                load = float(place["load"])
-                more = load * float(behaviour.choice.options.get("load", 1))
-                behaviour = behaviour.with_options({"load": f"{more:g}"})
-                log = recorded[place["log"]]
-                windows = {part: scaled(window, 1 / load) for part, window in windows.items()}
+            if behaviour is not None and place.get("load", "1") != "1":
+                if behaviour.is_population:
+                    load = float(place["load"])
+                    more = load * float(behaviour.choice.options.get("load", 1))
+                    behaviour = behaviour.with_options({"load": f"{more:g}"})
+                    log = recorded[place["log"]]
+                    windows = {part: scaled(window, 1 / load) for part, window in windows.items()}
+                elif behaviour.choice.name != "rigid" and self._entries.all_here:
+                    name = f"{place['log']}-{who['users']}"
+                    log_as_recorded = recorded[place["log"]]
+                    behaviour = with_recorded_sessions(name, behaviour, log_as_recorded, self._entries)
             random = scheduler.random or (behaviour is not None and behaviour.random)
             for seed in seeds if seeds and random else [None]:
                 axes = place | where | how | who | ({} if seed is None else {"seed": str(seed)})
@@ -308,42 +315,24 @@ class _Reader:
             ({"log": name} | axes, log, windows)
             for name, entry in content.logs.items()
             for axes, log, windows in self._entries.loaded(
-                name, self._entries.log(name, entry), content.parts, content.measure, content.loads
+                name,
+                self._entries.log(name, entry),
+                content.parts,
+                content.measure,
+                content.loads,
+                content.load_by if content.load_by in ("run-times", "sizes") else "arrivals",
             )
         ]
 
-    def _check_loads(self, content: _File, runs: Sequence[Run]) -> None:
-        """See that no run has users whose sessions and think times are those of another load.
-
-        They are those of the recorded arrivals and waits. Other arrivals with the same waits make sessions of
-        a schedule that never was.
-        """
-        for axes, users in _placed("users", content.users or {}, self._entries.users):
-            name = axes["users"]
-            loads = {run.axes.get("load", "1") for run in runs if run.axes.get("users") == name}
-            if loads <= {"1"} or users.is_population or users.choice.name == "rigid":
-                continue
-            self._fail(
-                ("users", name),
-                f"{users.choice.name} users have the sessions and think times of the recorded load, so other "
-                "loads mean nothing for them; take a population of which there are more or fewer: "
-                'name = "resample", or rigid users, or exclude the other loads, or give the same users '
-                "longer jobs (docs/users.md)",
-            )
-
-    def _remarks_on_loads(self, runs: Sequence[Run]) -> list[str]:
-        """What other loads mean: a population has more or fewer users, a log other times between arrivals."""
-        loaded = {
-            (run.axes["log"], run.axes["users"] if is_population(run.experiment) else "")
-            for run in runs
-            if run.experiment is not None and run.axes.get("load", "1") != "1"
-        }
-        return [
-            f"{log}: other loads are more or fewer users ({users}), of the same kind."
-            if users
-            else f"{log}: other loads are other times between arrivals, not other run times or sizes."
-            for log, users in sorted(loaded)
-        ]
+    def _remarks_on_loads(self, content: _File, runs: Sequence[Run]) -> Iterator[str]:
+        """What other loads mean, for each log and kind of users."""
+        found: dict[tuple[str, str], bool] = {}
+        for run in runs:
+            if run.experiment is not None and run.axes.get("load", "1") != "1":
+                is_made, users = is_population(run.experiment), run.experiment.actors.users
+                is_told = is_made or (users is not None and users.name != "rigid")
+                found[run.axes["log"], run.axes["users"] if is_told else ""] = is_made
+        return remarks_on_loads(found, content.load_by)
 
     def _schedulers(self, content: _File) -> list[tuple[Axes, PlannedPlugin]]:
         """The schedulers, each with each of the allocators if there are any."""

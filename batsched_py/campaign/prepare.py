@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.campaign.files import digest_of_file, read_json
 from batsched_py.campaign.plan import CAMPAIGN_FILE, PLAN_FILE, MissingLog, is_name
 from batsched_py.errors import InputError
+from batsched_py.experiment import Workloads
 from batsched_py.output_files import write_file, writing
 from batsched_py.settings import pairs_in
 from batsched_py.trust import IMPORTED_FILE, code_named_in
@@ -114,7 +116,9 @@ class InputFiles:
 
 
 def make(path: Path, recipe: Mapping[str, Any]) -> None:
-    """Write the log of a recipe; it gets its name only when it is complete."""
+    """Write the log of a recipe, or the sessions; it gets its name only when it is complete."""
+    if "workloads" in recipe:
+        return _make_sessions(path, recipe)
     from batsched_py.workload.recipe import log_from_recipe
     from batsched_py.workload.swf.log import write_swf
 
@@ -131,6 +135,25 @@ def make(path: Path, recipe: Mapping[str, Any]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_swf(path, log)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _make_sessions(path: Path, recipe: Mapping[str, Any]) -> None:
+    """Write the sessions of the users of a log, as a rule cuts them."""
+    from batsched_py.experiment.build import read_workloads
+    from batsched_py.workload.session_files import write_all_sessions
+    from batsched_py.workload.sessions import cut_workload, session_rule
+
+    rule = session_rule(recipe["sessions"])
+    (workload,) = read_workloads(msgspec.convert(recipe["workloads"], Workloads))
+    graphs = {
+        user: sessions.graph(reduced=recipe["edges"] == "reduced")
+        for user, sessions in cut_workload(workload, rule).items()
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_all_sessions(path, graphs, workload, rule)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
 

@@ -32,8 +32,8 @@ THOROUGH: Final = "thorough"
 #: How often each log is shaken.
 SHAKES: Final = 10
 
-#: Ways to make a load besides the one of plans, which is by the times between arrivals.
-OTHER_LOADS: Final = ("run-times", "sizes")
+#: Ways to make a load; a plan's own is not tried again.
+WAYS: Final = ("arrivals", "run-times", "sizes")
 
 #: Rules for sessions.
 SESSION_RULES: Final = ("arrival:20", "arrival:60", "arrival:360", "last:20", "max:20")
@@ -134,7 +134,9 @@ def variations(content: Mapping[str, Any], located: Callable[[str], str]) -> Ite
         yield Variation("shaken logs", f"shaken-{seed}", {**content, "logs": logs})
     reacting = set(behaviours.values()) - {"rigid"}
     for load in content.get("loads", []) if not reacting else ():
-        for by in OTHER_LOADS if load != 1 else ():
+        for by in WAYS if load != 1 else ():
+            if by == content.get("load_by", "arrivals"):
+                continue
             varied = _without_loads(content, load)
             varied["logs"] = _changed(content["logs"], f"load factor={load!r} by={by}")
             yield Variation("ways to make a load", f"load{load:g}-{by}", varied, f"{load:g}")
@@ -158,7 +160,7 @@ def _changed(logs: Mapping[str, Any], change: str) -> dict[str, Any]:
 
 def _without_loads(content: Mapping[str, Any], load: float) -> dict[str, Any]:
     """A plan with the recorded load only, and what it excludes of this load."""
-    varied = deepcopy({key: value for key, value in content.items() if key != "loads"})
+    varied = deepcopy({key: value for key, value in content.items() if key not in ("loads", "load_by")})
     kept = []
     for rule in varied.get("exclude", []):
         wanted = rule.pop("load", load)
