@@ -31,5 +31,5 @@ class ShortJobs(SubmitPlugin):
         if not asked.account:
             return "give an account (-A)"
         if self.has_partition and asked.time_limit <= 60 * self.minutes:
-            asked.partitions = ("short",)
+            asked.partitions = ["short"]
         return None

@@ -129,6 +129,10 @@ class FreeHosts:
 
     # --- what jobs ask for -----------------------------------------------------------------------
 
+    def ask_instead(self, job: Job) -> None:
+        """A job asks for something else than it was submitted with; hosts know no requests."""
+        return None
+
     def could_grant(self, job: Job) -> bool:
         """Whether a job would fit if nothing else ran."""
         return 0 < job.size <= self.nb_hosts

@@ -88,6 +88,8 @@ class FreeNodes(FreeHosts):
         self.licences = Licences(machine.licences)
         self._choice = choice
         self._demands: dict[Request, Demand] = {}
+        self._instead: dict[str, Job] = {}
+        """Jobs that ask for something else than they were submitted with."""
         self.placements: dict[str, Placement] = {}
         """Of the jobs that run."""
         self.asked: dict[str, Demand] = {}
@@ -116,8 +118,12 @@ class FreeNodes(FreeHosts):
 
     # --- what jobs ask for -----------------------------------------------------------------------
 
+    def ask_instead(self, job: Job) -> None:
+        self._instead[job.id] = job
+
     def demand(self, job: Job) -> Demand:
         """What a job asks of this machine."""
+        job = self._instead.get(job.id, job)
         try:
             request = read_request(job.size, job.extra.get("request"))
             demand = self._demands.get(request)

@@ -311,7 +311,7 @@ class Cluster(Live):
         """The policy has said that it narrows the machine, so that the Python engine runs it."""
         if not self._narrows:
             raise self._broke(
-                "limits, hosts that sleep, jobs kept from the queue and all ends that count",
+                "limits, hosts that sleep, jobs kept from the queue, other requests and all ends that count",
                 RuleBroken("only a policy that says `narrows_the_machine = True` may use them"),
             )
 
@@ -324,6 +324,11 @@ class Cluster(Live):
         """Something has changed that waiting jobs may profit from, although no event tells of it."""
         self._check_narrows()
         self._ledger.note_change()
+
+    def ask_instead(self, job: Job) -> None:
+        """A waiting job asks the machine for something else than it was submitted with."""
+        self._check_narrows()
+        self._ledger.free.ask_instead(job)
 
     def put_beside(self, limit: Limit) -> None:
         """Let a limit narrow the machine from now on, for this policy and all those that it is around."""

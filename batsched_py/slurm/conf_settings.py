@@ -22,7 +22,7 @@ UNMODELLED = frozenset(
     launchparameters maxtaskspernode nodefeaturesplugins prioritysitefactorparameters
     prioritysitefactorplugin priorityparameters prologflags requeueexit requeueexithold resumerate
     resumeprogram resumetimeout resvoverrun schedulertimeslice suspendexcnodes suspendexcparts
-    suspendprogram suspendrate suspendtime suspendtimeout topologyparam unkillablesteptimeout vsizefactor
+    suspendprogram suspendrate suspendtime suspendtimeout unkillablesteptimeout vsizefactor
     powerparameters powerplugin epilogslurmctld prologslurmctld burstbufferparameters
     maxbatchrequeue suspendexcstates""".split()
 )
@@ -86,7 +86,8 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     **_options(
         reading.number,
-        "batch_sched_delay max_sched_time bf_resolution bf_max_time bf_min_age_reserve bf_window_linear",
+        """batch_sched_delay max_switch_wait max_sched_time bf_resolution bf_max_time bf_min_age_reserve
+        bf_window_linear""",
     ),
     **_options(reading.signed, "sched_interval bf_interval"),
     **_options(
@@ -121,7 +122,7 @@ OPTIONS = {
 PARAMETERS_UNMODELLED = frozenset(
     """allow_zero_lic bb_array_stage_cnt bf_hetjob_immediate bf_hetjob_prio bf_node_space_size
     build_queue_timeout correspond_after_task_cnt delay_boot ignore_prefer_validation max_array_tasks
-    max_rpc_cnt max_switch_wait reduce_completing_frag spec_cores_first whole_hetjob enable_user_top
+    max_rpc_cnt reduce_completing_frag spec_cores_first whole_hetjob enable_user_top
     ignore_numa defer_batch extra_constraints time_min_as_soft_limit bf_allow_magnetic_slot
     bf_topopt_enable bf_topopt_iterations ignore_constraint_validation min_exempt_priority
     reclaim_licenses suspend_grace_time""".split()
@@ -256,6 +257,22 @@ def _job_defaults(prefix: str) -> Callable[[str], Values]:
 
 
 _NO_TREE = {"none": "default", "flat": "default"}
+_TOPOLOGY_PARAM: dict[str, Values] = {
+    "topooptional": {"selection.topo_optional": True},
+    "routepart": {},
+    "routetree": {},
+    "splitroute": {},
+    "topomaxsizeunroll": {},
+}
+_TOPOLOGY_UNMODELLED = ("dragonfly", "switchasnoderank", "blockasnoderank")
+
+
+def _topology_param(word: str) -> Values:
+    """What an option of ``TopologyParam`` means."""
+    found: Values = _one_of(_TOPOLOGY_PARAM, *_TOPOLOGY_UNMODELLED)(word.partition("=")[0])
+    return found
+
+
 _topology = _plugin("topology", "tree", "default", unmodelled=("3d_torus", "hypercube", "block"), **_NO_TREE)
 
 #: By their names in small letters.
@@ -281,6 +298,7 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
         selection.max_mem_per_cpu selection.max_mem_per_node""",
     ),
     "jobdefaults": _job_defaults("selection."),
+    "topologyparam": _together(_topology_param),
     "topologyplugin": _at("selection.topology", _topology),
     "prioritytype": _at("priority.type", _plugin("priority", "basic", "multifactor")),
     **_all_at(

@@ -136,6 +136,8 @@ def _take(submission: Submission, option: str, findings: Findings, text: str) ->
     of_user = option == "exclusive" and text.lower() == "user"
     place, read = _switch("exclusive_user") if of_user else _READERS[option]
     value, of_job = read(text), place.removeprefix(_FIELD)
+    if option == "switches":
+        value, submission.fields["switch_wait"] = value
     if of_job == place:
         if place == "resources_per_node":  # two options tell of these
             value = submission.resources_per_node | value
@@ -251,6 +253,18 @@ def _exclusive(text: str) -> bool:
     return True
 
 
+def _switches(text: str) -> tuple[bool, float | None]:
+    """Whether its nodes must be behind one switch, and how long it waits for that.
+
+    Slurm takes no notice of other numbers of switches.
+
+    >>> _switches("1@10"), _switches("2")
+    ((True, 600.0), (False, None))
+    """
+    number, _, wait = text.partition("@")
+    return _positive(number) == 1, time_limit(wait) if wait else None
+
+
 #: What a name in the field ``slurm`` of a job begins with here.
 _FIELD = "fields."
 
@@ -283,7 +297,7 @@ _READERS: dict[str, Reader] = {
     "licenses": ("licences", licences),
     "partition": ("partitions", listed),
     "exclusive": ("exclusive", _exclusive),
-    "switches": ("one_switch", lambda text: _positive(text.partition("@")[0]) == 1),
+    "switches": ("one_switch", _switches),
     **{name: (name, str) for name in ("begin", "deadline", "dependency", "array")},
     "uid": ("user", str),
     **{name: (f"fields.{name}", str) for name in ("account", "qos", "reservation", "exclude")},

@@ -74,6 +74,8 @@ class JobFields(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     exclude: str = ""
     """Nodes that it must not have."""
     contiguous: bool = False
+    switch_wait: Annotated[float, Meta(ge=0)] | None = None
+    """So long it waits for nodes behind one switch, if it asks for that; ``max_switch_wait`` if left out."""
     spread: bool = False
     use_min_nodes: bool = False
     oversubscribe: bool = False
@@ -177,6 +179,8 @@ class Asked(Struct, frozen=True, gc=False):
     """Whether the least loaded nodes are taken first, and not those that follow one another."""
     contiguous: bool = False
     """Whether its nodes must follow one another."""
+    one_switch: bool = False
+    """Whether all its nodes must be behind one leaf switch."""
     of_job: tuple[tuple[tuple[int, ...], int], ...] = ()
     """GPUs of the whole job: as which resources they count, the most special one first, and how many."""
     gpus: tuple[tuple[int, int], ...] = ()
@@ -389,6 +393,10 @@ class WaitingRecord:
     """Since when it grows older."""
     makes_way_as: str | None = None
     """Its partition or QOS, as far as it makes way for others; what nobody has asked for is not known."""
+    relaxed: Asked | None = None
+    """What it asks for when it has waited long enough for nodes behind one switch."""
+    patient_until: float = inf
+    """When that is so."""
     latest_start: float = inf
     """After this second it is given up, because it could not end before its deadline."""
     parts: tuple[int, tuple[float, ...]] = (-1, ())
@@ -415,6 +423,7 @@ class WaitingRecord:
             or self.array
             or self.nb_partitions > 1
             or self.latest_start < inf
+            or self.relaxed is not None
         )
 
     def give_priority(self, priority: int) -> None:

@@ -39,8 +39,19 @@ class Node(Struct, frozen=True):
 class Machine:
     """All nodes, and the sets of them that are asked for often."""
 
-    def __init__(self, nodes: Sequence[Node], down: int = 0, mixes_weights: bool = False) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        down: int = 0,
+        mixes_weights: bool = False,
+        switches: Sequence[int] = (),
+        switches_if_asked: bool = False,
+    ) -> None:
         self.nodes = list(nodes)
+        self.switches = list(switches)
+        """The nodes behind each leaf switch, where these count."""
+        self.switches_if_asked = switches_if_asked
+        """Whether they count only for jobs that ask for one switch."""
         self.mixes_weights = mixes_weights
         """Whether a job may get heavier nodes than others that are free, as with ``select/linear``."""
         self.all = (1 << len(self.nodes)) - 1

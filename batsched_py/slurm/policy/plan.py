@@ -322,5 +322,5 @@ NATIVE = None if library is None else Kernel(*(getattr(library.slurm, each.__nam
 
 
 def kernel_of(machine: Machine) -> Kernel:
-    """The native one if there is one for such a machine."""
-    return PYTHON if NATIVE is None or max(machine.cpus) > MOST_CPUS else NATIVE
+    """The native one if there is one for such a machine; it knows no switches."""
+    return PYTHON if NATIVE is None or max(machine.cpus) > MOST_CPUS or machine.switches else NATIVE

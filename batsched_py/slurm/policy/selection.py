@@ -9,13 +9,14 @@ needs GPUs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from batsched_py.slurm.policy.job import Asked
 from batsched_py.slurm.policy.nodes import Machine, Share, Usage, neighbours, places
 from batsched_py.slurm.policy.taking import Columns, Taking, dealt, most_nodes, shared_out
+from batsched_py.slurm.policy.topology import nb_switches, take_by_switches
 
 
 class Selector(Struct, frozen=True):
@@ -50,6 +51,15 @@ class Selector(Struct, frozen=True):
         self, asked: Asked, room: dict[int, int], free: Columns, by_weight: list[int]
     ) -> dict[int, int] | None:
         """Choose of all nodes with room, or else leave out the smallest, more and more, until the rest do."""
+        chosen = self._choose_some(asked, room, free, by_weight)
+        if chosen is not None and asked.one_switch and nb_switches(self.machine.switches, bits(chosen)) > 1:
+            return None
+        return chosen
+
+    def _choose_some(
+        self, asked: Asked, room: dict[int, int], free: Columns, by_weight: list[int]
+    ) -> dict[int, int] | None:
+        """The same, wherever the nodes are."""
         by_weight = self._by_gpus(asked, free, by_weight)
         chosen = self._choose(asked, room, by_weight, free)
         if chosen is not None or most_nodes(asked) >= len(room):
@@ -89,6 +99,7 @@ class Selector(Struct, frozen=True):
             return None
         if (
             self.machine.is_uniform
+            and not self.machine.switches
             and asked.cpus <= asked.least_nodes == asked.wanted_nodes
             and not (asked.required or asked.gpus or asked.contiguous or asked.least_loaded)
         ):
@@ -100,7 +111,7 @@ class Selector(Struct, frozen=True):
         else:
             room = {node: asked.usable_cpus(cpus[node], threads[node]) for node in places(nodes)}
         found = self._choose_any(asked, room, self.machine.others, by_weight)
-        return None if found is None else Share(sum(1 << node for node in found), True)
+        return None if found is None else Share(bits(found), True)
 
     def _room(self, asked: Asked, nodes: int, usage: Usage) -> dict[int, int]:
         """How many processors a job could use on each node."""
@@ -144,13 +155,15 @@ class Selector(Struct, frozen=True):
         if len(room) < asked.least_nodes or sum(room.values()) < asked.cpus:
             return None
         taking = Taking(asked, room, free, self.machine)
-        nodes = 0
-        for node in room:
-            nodes |= 1 << node
+        nodes = bits(room)
         if asked.required & ~nodes:
             return None
         for node in places(asked.required):
             taking.take(node)
+        if self._goes_by_switches(asked):
+            if not take_by_switches(taking, nodes, asked.required, by_weight, self.machine.switches):
+                return None
+            by_weight = ()
         for node in _around(asked.required, nodes, by_weight):
             taking.take_if_needed(node)
         for node in taking.chosen:
@@ -169,6 +182,12 @@ class Selector(Struct, frozen=True):
                 break
         is_enough = taking.cpus_left <= 0 and taking.least_nodes_left <= 0 and taking.have_gpus()
         return taking.chosen if is_enough else None
+
+    def _goes_by_switches(self, asked: Asked) -> bool:
+        """Whether leaf switches count for a job."""
+        machine = self.machine
+        counts = bool(machine.switches) and (asked.one_switch or not machine.switches_if_asked)
+        return counts and not (asked.least_loaded or asked.contiguous)
 
     def _share(self, asked: Asked, chosen: dict[int, int], usage: Usage) -> Share:
         """What a job takes of the nodes that it shares."""
@@ -202,6 +221,11 @@ class Selector(Struct, frozen=True):
         if granule > threads:
             count = max(count, min(-(-cpus // asked.cpus_per_task), free // granule))
         return count * granule
+
+
+def bits(nodes: Iterable[int]) -> int:
+    """Some nodes as a set."""
+    return sum(1 << node for node in nodes)
 
 
 def _around(required: int, nodes: int, by_weight: Sequence[int]) -> Iterator[int]:

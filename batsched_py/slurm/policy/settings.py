@@ -98,6 +98,9 @@ class Selection(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     max_mem_per_node: Count = 0
     def_cpu_per_gpu: Count = 0
     topology: Literal["default", "tree"] = "default"
+    """With ``tree``, ``cons_tres`` prefers nodes behind one leaf switch."""
+    topo_optional: bool = False
+    """Whether that is so for jobs only that ask for one switch."""
 
 
 class NodeSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -140,6 +143,9 @@ class Scheduling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     assoc_limit_stop: bool = False
     """Whether a job that waits for a limit of its association holds up the jobs behind it."""
     ignore_prefer_validation: bool = False
+
+    max_switch_wait: Seconds = 300.0
+    """So long at most a job waits for nodes behind one switch."""
 
     bf_interval: Annotated[float, Meta(ge=-1)] = 30.0
     """From the end of a backfill cycle to the next; there are none if this is -1."""
@@ -421,7 +427,7 @@ UNUSED = {
         "scheduling": """max_sched_time ignore_prefer_validation bf_max_time
             bf_yield_interval bf_yield_sleep bf_busy_nodes bf_one_resv_per_job bf_licenses
             max_array_size max_job_count""",
-        "selection": """core_default_dist_block pack_serial_at_end max_mem_per_node topology""",
+        "selection": """core_default_dist_block pack_serial_at_end max_mem_per_node""",
         "nodes": "",
         "priority": "",
         "preemption": "send_user_signal within_qos",

@@ -6,7 +6,6 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from math import inf
 from operator import attrgetter
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
@@ -15,6 +14,7 @@ from batsched_py.ledger.nodes import NodeMachine, demand_of
 from batsched_py.protocol.hosts import HostSet, expand
 from batsched_py.protocol.jobs import Host, Job
 from batsched_py.protocol.requests import Request, read_request
+from batsched_py.slurm.policy.access import Never, why_not_in
 from batsched_py.slurm.policy.causes import Causes
 from batsched_py.slurm.policy.job import (
     Asked,
@@ -30,9 +30,8 @@ from batsched_py.slurm.policy.limits import Accounts, Limits
 from batsched_py.slurm.policy.nodes import Machine, Node, natural, places
 from batsched_py.slurm.policy.plan import kernel_of
 from batsched_py.slurm.policy.priorities import Basic, ByFormula, Multifactor, Priorities
-from batsched_py.slurm.policy.settings import ROOT, Configuration, NodeSettings, Partition
+from batsched_py.slurm.policy.settings import Configuration, NodeSettings, Partition
 from batsched_py.slurm.policy.state import Preemption, Reservations, State
-from batsched_py.slurm.policy.submit_plugin import Refused, Submissions
 
 #: What shapes a request beside its resources and its GPUs: jobs that are alike in this ask for the same.
 _shape = attrgetter(
@@ -41,27 +40,25 @@ _shape = attrgetter(
 )  # fmt: skip
 
 
-class Never(Struct, frozen=True):
-    """Why a job can never run, as Slurm has it."""
-
-    reason: str
-    is_refused: bool = False
-    """Whether Slurm refuses it at its submission; others wait for ever."""
-
-
-def _is_let_in(name: str, allowed: Collection[str], denied: Collection[str]) -> bool:
-    """Whether a partition lets an account or a QOS in; who is allowed counts before who is denied."""
-    return name in allowed if allowed else name not in denied
+def _asking(job: Job) -> tuple[Request, JobFields]:
+    """What a job asks for."""
+    try:
+        request = read_request(job.size, job.extra.get("request"))
+        fields = fields_of(job)
+    except ValueError as error:
+        raise InputError(f"job {job.id}: {error}") from None
+    if request.tasks % fields.cpus_per_task:
+        raise InputError(
+            f"job {job.id}: slurm: tasks of {fields.cpus_per_task} processors do not make {request.tasks}"
+        )
+    return request, fields
 
 
 class Setup:
     """A machine with its partitions, on which jobs are entered."""
 
-    def __init__(
-        self, configuration: Configuration, hosts: Sequence[Host], submissions: Submissions | None = None
-    ) -> None:
+    def __init__(self, configuration: Configuration, hosts: Sequence[Host]) -> None:
         self._configuration = configuration
-        self._submissions = submissions
         self._platform = NodeMachine.of(hosts)
         self._others = [name for name in self._platform.resources[2:] if name != "memory"]
         """The resources beside processors and memory."""
@@ -71,7 +68,6 @@ class Setup:
         self._accounts = Accounts(configuration, self.machine, self._others)
         self._limits = Limits(self._accounts if "limits" in configuration.enforce else None)
         """Those of a cluster on which nobody runs."""
-        self._refuses_at_once = configuration.scheduling.enforce_part_limits != "no"
         self._refuses_for_one = configuration.scheduling.enforce_part_limits == "all"
         """Whether a job must keep to the limits of all its partitions."""
         self._kernel = kernel_of(self.machine)
@@ -122,7 +118,23 @@ class Setup:
                 Node(node.name, node.first, *has, settings.weight, *self._units(settings, node.cores))
             )
             down |= (settings.state != "up") << place
-        return Machine(nodes, down, mixes_weights=self._configuration.selection.type == "linear")
+        return Machine(
+            nodes,
+            down,
+            mixes_weights=self._configuration.selection.type == "linear",
+            switches=self._switches([node.name for node in nodes]),
+            switches_if_asked=self._configuration.selection.topo_optional,
+        )
+
+    def _switches(self, names: Sequence[str]) -> list[int]:
+        """The nodes behind each leaf switch, if switches count; the order is that of their first nodes."""
+        selection, found = self._configuration.selection, dict[str, int]()
+        if selection.topology == "tree" and selection.type == "cons_tres":
+            switch_of = {node.name: node.switch for node in self._platform.nodes}
+            for place, name in enumerate(names):
+                if switch := switch_of[name]:
+                    found[switch] = found.get(switch, 0) | 1 << place
+        return list(found.values())
 
     def _units(self, settings: NodeSettings, cpus: int) -> tuple[int, int]:
         """How many processors of a node are a core, and in multiples of how many they are given out."""
@@ -179,22 +191,8 @@ class Setup:
 
     def records(self, job: Job, now: float) -> tuple[list[WaitingRecord], Never]:
         """A job that joins the queue, in each of its partitions in which it can run, or why it never can."""
-        try:
-            request = read_request(job.size, job.extra.get("request"))
-            fields = fields_of(job)
-        except ValueError as error:
-            raise InputError(f"job {job.id}: {error}") from None
-        if request.tasks % fields.cpus_per_task:
-            raise InputError(
-                f"job {job.id}: slurm: tasks of {fields.cpus_per_task} processors do not make {request.tasks}"
-            )
+        request, fields = _asking(job)
         time_limit = job.walltime if fields.time_limit is None else fields.time_limit
-        if self._submissions is not None and not fields.runs:
-            told = self._submissions.of(job, request, fields, time_limit)
-            if isinstance(told, Refused):
-                return [], Never(told.why, is_refused=True)
-            request, fields = told
-            time_limit = time_limit if fields.time_limit is None else fields.time_limit
         eligible: float = max(int(now), int(round(job.submission_time + fields.begin, 3)))
         if fields.hold or fields.priority == 0:
             if fields.released is None:
@@ -210,6 +208,8 @@ class Setup:
             record = WaitingRecord(job, self._count, fields, partition, asked, limit, least, eligible)
             qos = self._accounts.qos_of(record)
             flags = () if qos is None else qos.flags
+            if asked.one_switch:
+                self._let_wait_for_a_switch(record)
             record.reserves = "no_reserve" not in flags
             if "partition_time_limit" in flags:
                 record.limit = minutes(time_limit, inf)
@@ -224,45 +224,26 @@ class Setup:
             record.nb_partitions = len(records)
         return records, never
 
+    def _let_wait_for_a_switch(self, record: WaitingRecord) -> None:
+        """Let a job wait for nodes behind one switch for so long, and not longer."""
+        most, own = self._configuration.scheduling.max_switch_wait, record.fields.switch_wait
+        record.patient_until = record.eligible + (most if own is None else min(own, most))
+        record.relaxed = replace(record.asked, one_switch=False, number=-1 - record.asked.number)
+
     def _why_never(
         self, record: WaitingRecord, time_limit: float, qos: str, flags: Collection[str]
     ) -> Never | None:
-        """Why a partition could never run a job, if it could not."""
-        partition, asked, refuses = record.partition.settings, record.asked, self._refuses_at_once
+        """Why a job could never run in its partition, if it could not."""
         if record.fields.runs:
             return None
-        if partition.state not in ("up", "drain"):
-            return Never("PartitionDown", partition.state == "inactive")
-        if not self._is_of_group(record.job.user or "", partition):
-            return Never("AccessDenied", is_refused=True)
-        if not record.fields.reservation and (partition.req_resv or "require_reservation" in flags):
-            return Never("ReservationRequired", is_refused=True)
-        if partition.max_time < time_limit < inf and "partition_time_limit" not in flags:
-            return Never("PartitionTimeLimit", refuses)
-        most = inf if partition.max_nodes is None else partition.max_nodes
-        is_too_large = asked.least_nodes > most and "partition_max_nodes" not in flags
-        is_too_small = asked.most_nodes < partition.min_nodes and "partition_min_nodes" not in flags
-        if is_too_large or is_too_small:
-            return Never("PartitionNodeLimit", refuses)
-        if not _is_let_in(
-            self._accounts.account_of(record), partition.allow_accounts, partition.deny_accounts
-        ):
-            return Never("AccountNotAllowed", refuses)
-        if qos and not _is_let_in(qos, partition.allow_qos, partition.deny_qos):
-            return Never("QOSNotAllowed", refuses)
-        if self._selector.select(asked, asked.nodes, self._empty) is None:
+        account, asked = self._accounts.account_of(record), record.asked
+        if why := why_not_in(record, account, qos, flags, time_limit, self._configuration):
+            return why
+        if self._selector.select(record.relaxed or asked, asked.nodes, self._empty) is None:
             return Never("BadConstraints", is_refused=True)
         if "deny_on_limit" in flags and self._limits.forbid_alone(record):
             return Never("QOSResourceLimit", is_refused=True)
         return None
-
-    def _is_of_group(self, user: str, partition: Partition) -> bool:
-        """Whether a partition lets a user in; where nobody knows the groups, all of them."""
-        groups = self._configuration.groups
-        if user == ROOT:
-            return True
-        allowed = {user for name in partition.allow_groups for user in groups.get(name, ())}
-        return not partition.root_only and (user in allowed or not (groups and partition.allow_groups))
 
     def _asked_in(self, request: Request, fields: JobFields, partition: PartitionRecord) -> Asked:
         key = (request, _shape(fields), tuple(fields.gpus.items()), partition.number)
@@ -274,7 +255,9 @@ class Setup:
             required = self.machine.named(expand(fields.node_list))
             request = replace(request, least_nodes=max(request.least_nodes, required.bit_count()))
             asked = asked_of(len(self._asked), request, fields, nodes, self._rules(partition), required)
-            self._asked[key] = asked
+            asked = self._asked[key] = replace(
+                asked, one_switch=request.one_switch and bool(self.machine.switches)
+            )
         return asked
 
     def _rules(self, of: PartitionRecord) -> PartitionRules:

@@ -19,13 +19,14 @@ from batsched_py.protocol.events import ExecuteJob
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
+from batsched_py.slurm.policy.access import Never
 from batsched_py.slurm.policy.clock import Clock, TimeLimits
-from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord
+from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord, fields_of
 from batsched_py.slurm.policy.loops import Backfill, MainLoop
 from batsched_py.slurm.policy.nodes import Share
 from batsched_py.slurm.policy.settings import Configuration, read_configuration
 from batsched_py.slurm.policy.setup import Setup
-from batsched_py.slurm.policy.submit_plugin import Submissions
+from batsched_py.slurm.policy.submit_plugin import Refused, Submissions
 from batsched_py.slurm.policy.taking import Hosts
 
 REQUEUED = 121
@@ -83,6 +84,11 @@ class Slurm(Scheduler):
         """That of the file; without one, Slurm's defaults."""
         return read_configuration(self.configuration_file) if self.configuration_file else Configuration()
 
+    @property
+    def narrows_the_machine(self) -> bool:  # type: ignore[override]
+        """Whether jobs ask for something else than what the workload says, by a submit plugin."""
+        return bool(self.submit_plugin)
+
     @cached_property
     def requeues(self) -> bool:  # type: ignore[override]
         """Whether jobs make way for others by going back into the queue."""
@@ -101,8 +107,10 @@ class Slurm(Scheduler):
                 "options selection, nodes and allocator"
             )
         self._configuration = self.configuration()
-        plugin = Submissions(self.submit_plugin, self._configuration) if self.submit_plugin else None
-        self._setup = Setup(self._configuration, cluster.machines, plugin)
+        self._submissions = (
+            Submissions(self.submit_plugin, self._configuration) if self.submit_plugin else None
+        )
+        self._setup = Setup(self._configuration, cluster.machines)
         self._state = self._setup.state(cluster.can_requeue)
         self._main_loop = MainLoop(self._state)
         self._priorities = self._setup.priorities()
@@ -152,6 +160,7 @@ class Slurm(Scheduler):
         clock, state = self._clock, self._state
         clock.has_jobs(now, bool(state.waiting))
         if state.waiting:
+            state.relax(now)
             start = partial(self._begin_job, cluster)
             makes_way = partial(self._let_make_way, cluster) if self._preempts else None
             full = clock.is_full_due(now)
@@ -220,7 +229,7 @@ class Slurm(Scheduler):
         if not nb_new:
             return
         for job in list(islice(queue, len(known), None)):
-            records, never = self._setup.records(job, cluster.now)
+            records, never = self._enter(cluster, job)
             if not records:
                 cluster.remark(job, f"can never run: {never.reason}")
                 self._never[job.id] = never.reason
@@ -239,6 +248,17 @@ class Slurm(Scheduler):
                 self._reordered = True
             else:
                 self._clock.happened(cluster.now)
+
+    def _enter(self, cluster: Cluster, job: Job) -> tuple[list[WaitingRecord], Never]:
+        """A job that is new, as a submit plugin has made it, in each of its partitions."""
+        if self._submissions is not None and not fields_of(job).runs:
+            told = self._submissions.of(job)
+            if isinstance(told, Refused):
+                return [], Never(told.why, is_refused=True)
+            if told != job:
+                cluster.ask_instead(told)
+                job = told
+        return self._setup.records(job, cluster.now)
 
     def _advance(self, now: float) -> None:
         """Compute priorities again, if it is time for that."""

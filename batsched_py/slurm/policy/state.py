@@ -322,8 +322,19 @@ class State:
 
     def next_moment(self, now: float) -> float:
         """When the next job may start that may not start now, or is given up."""
-        moments = [moment for each in self._special for moment in (each.eligible, each.latest_start + 1)]
+        moments = [
+            moment
+            for each in self._special
+            for moment in (each.eligible, each.latest_start + 1, each.patient_until)
+        ]
         return min([moment for moment in moments if moment > now], default=inf)
+
+    def relax(self, now: float) -> None:
+        """Let those go without nodes behind one switch that have waited for them long enough."""
+        for each in self._special:
+            if each.relaxed is not None and each.patient_until <= now:
+                self.epoch += 1
+                each.asked, each.relaxed = each.relaxed, None
 
     def why_waiting(self, record: WaitingRecord) -> str:
         """What keeps a job from starting even if there are nodes for it, as Slurm calls it; else nothing."""

@@ -7,19 +7,20 @@ Slurm executes ``job_submit.lua`` or a library. The twin executes a class in Pyt
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.blame import naming
-from batsched_py.errors import PolicyError
+from batsched_py.errors import InputError, PolicyError
 from batsched_py.plugins import Registry
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.requests import Request, parse_features
-from batsched_py.slurm.policy.job import JobFields
+from batsched_py.protocol.requests import parse_features, read_request
+from batsched_py.slurm.policy.job import FIELD, fields_of
 from batsched_py.slurm.policy.settings import Configuration
 
 
@@ -28,7 +29,7 @@ class Submitted(Struct, kw_only=True):
 
     account: str = ""
     qos: str = ""
-    partitions: tuple[str, ...] = ()
+    partitions: list[str] = []
     """Without any, that of jobs that do not say."""
     reservation: str = ""
     time_limit: float = inf
@@ -84,13 +85,17 @@ class Submissions:
         with naming(f"submit plugin {self._called!r}"):
             self._plugin.begin(configuration)
 
-    def of(
-        self, job: Job, request: Request, fields: JobFields, time_limit: float
-    ) -> tuple[Request, JobFields] | Refused:
-        """What a job asks for after the plugin has seen it, or that it is refused."""
-        common = {name: getattr(fields, name) for name in _IN_FIELDS}
-        in_request = {name: getattr(request, name) for name in _IN_REQUEST}
-        asked = Submitted(**common, **in_request, time_limit=time_limit)
+    def of(self, job: Job) -> Job | Refused:
+        """A job as it is after the plugin has seen it, or that it is refused."""
+        try:
+            request, fields = read_request(job.size, job.extra.get("request")), fields_of(job)
+        except ValueError as error:
+            raise InputError(f"job {job.id}: {error}") from None
+        time_limit = job.walltime if fields.time_limit is None else fields.time_limit
+        known = {name: getattr(fields, name) for name in _IN_FIELDS}
+        known |= {name: getattr(request, name) for name in _IN_REQUEST}
+        known["partitions"] = list(request.partitions)
+        asked = Submitted(**known, time_limit=time_limit)
         with naming(f"submit plugin {self._called!r}"):
             why = self._plugin.submit(asked, job)
         if why is not None:
@@ -102,12 +107,7 @@ class Submissions:
         except (msgspec.ValidationError, ValueError) as error:
             self._fail(job, str(error))
         self._check(job, asked, time_limit)
-        made = {name: getattr(asked, name) for name in _IN_FIELDS}
-        if asked.time_limit != time_limit:
-            made["time_limit"] = asked.time_limit
-        return replace(request, **{name: getattr(asked, name) for name in _IN_REQUEST}), replace(
-            fields, **made
-        )
+        return _changed(job, asked, known | {"time_limit": time_limit})
 
     def _check(self, job: Job, asked: Submitted, time_limit: float) -> None:
         for name in asked.partitions:
@@ -118,6 +118,19 @@ class Submissions:
 
     def _fail(self, job: Job, why: str) -> None:
         raise PolicyError(f"submit plugin {self._called!r}, job {job.name}: {why}")
+
+
+def _changed(job: Job, asked: Submitted, known: Mapping[str, Any]) -> Job:
+    """A job that asks for something else than what is known of it."""
+    new = {name: value for name, value in msgspec.to_builtins(asked).items() if value != known[name]}
+    in_request = {name: value for name, value in new.items() if name in _IN_REQUEST}
+    in_fields = {name: value for name, value in new.items() if name not in _IN_REQUEST}
+    extra = dict(job.extra)
+    if in_request:
+        extra["request"] = {**extra.get("request", {}), **in_request}
+    if in_fields:
+        extra[FIELD] = {**extra.get(FIELD, {}), **in_fields}
+    return replace(job, extra=extra)
 
 
 #: What a plugin may change of the fields of a job, and of its request.

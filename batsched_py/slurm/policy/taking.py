@@ -59,7 +59,11 @@ class Taking:
 
     def _sets(self, nodes: int) -> list[tuple[int, int]]:
         """Nodes that follow one another, and how many processors each such set has."""
-        return [(sum([self._room[node] for node in places(part)]), part) for part in neighbours(nodes)]
+        return [(self.room_of(part), part) for part in neighbours(nodes)]
+
+    def room_of(self, nodes: int) -> int:
+        """How many processors the job could use of some nodes."""
+        return sum([self._room[node] for node in places(nodes)])
 
     def _take_set(self, nodes: int) -> None:
         members, room = list(places(nodes)), self._room
