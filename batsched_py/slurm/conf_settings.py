@@ -21,7 +21,7 @@ UNMODELLED = frozenset(
     federationparameters frontendname healthcheckinterval healthcheckprogram jobsubmitplugins
     launchparameters maxtaskspernode nodefeaturesplugins prioritysitefactorparameters
     prioritysitefactorplugin priorityparameters prologflags requeueexit requeueexithold resumerate
-    resumeprogram resumetimeout resvoverrun schedulertimeslice suspendexcnodes suspendexcparts
+    resumeprogram resumetimeout schedulertimeslice suspendexcnodes suspendexcparts
     suspendprogram suspendrate suspendtime suspendtimeout unkillablesteptimeout vsizefactor
     powerparameters powerplugin epilogslurmctld prologslurmctld burstbufferparameters
     maxbatchrequeue suspendexcstates""".split()
@@ -283,7 +283,7 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
     **_all_at(
         _one_of({"no": "no", "any": "any", "all": "all", "yes": "all"}), "scheduling.enforce_part_limits"
     ),
-    **_all_at(reading.time_limit, "scheduling.over_time_limit"),
+    **_all_at(reading.time_limit, "scheduling.over_time_limit scheduling.resv_over_run"),
     **_all_at(reading.seconds, "scheduling.kill_wait scheduling.message_timeout scheduling.complete_wait"),
     **_all_at(reading.yes_no, "scheduling.job_requeue"),
     **_all_at(reading.count, "scheduling.max_array_size scheduling.max_job_count selection.def_cpu_per_gpu"),

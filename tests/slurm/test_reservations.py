@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from batsched_py.slurm.policy.settings import Reservation
+from batsched_py.decision.process import DecisionProcess
+from batsched_py.protocol.jobs import Job
+from batsched_py.protocol.profiles import Delay
+from batsched_py.simulator.machine_files import NodeKind, platform_of
+from batsched_py.slurm.policy.settings import Configuration, Reservation, Scheduling, Selection
 from batsched_py.slurm.policy.state import Reservations
 from batsched_py.slurm.reservations import written_out
+from batsched_py.testing.runs import rows_of
+from batsched_py.workload.model import Workload
+from tests.slurm.scenario import Twin
 
 #: Nodes are bits: the first reservation has nodes 0 and 1, the second has nodes 2 and 3, of four in all.
 NODES = {"first": 0b0011, "second": 0b1100, "all": 0b1111}
@@ -82,6 +90,57 @@ def test_a_job_in_one_is_kept_off_the_nodes_of_another_unless_they_may_overlap()
     known = Reservations([FIRST, whole, overlapping], MACHINE)
     assert known.allowed(job("whole"), 150, 10, now=0, moves=False) == (0, 150, True)
     assert known.allowed(job("over"), 150, 10, now=0, moves=False) == (0b1111, 150, False)
+
+
+def test_a_flexible_one_binds_its_jobs_to_neither_its_nodes_nor_its_time() -> None:
+    flexible = Reservation(name="two", start=100, end=200, nodes="second", users=("ada",), flags=("flex",))
+    known = Reservations([FIRST, flexible], MACHINE)
+    assert known.allowed(job("two"), 0, 10, now=0, moves=False) == (0b1111, 0, False)
+    assert known.allowed(job("two"), 150, 500, now=0, moves=False) == (0b1100, 150, True)
+    assert known.allowed(job("two", "bob"), 150, 10, now=0, moves=False) is None
+    assert (known.last_end(job("two")), known.last_end(job("one"))) == (inf, 200)
+
+
+def starts(
+    configuration: Configuration, *jobs: tuple[float, float, dict[str, Any]]
+) -> dict[str, tuple[float, float]]:
+    """When jobs of 4 cores start and end on two nodes, by submission, run time and what they tell Slurm."""
+    platform = platform_of([NodeKind(["n1", "n2"], 4, {})], {}, "test")
+    made = [
+        Job(f"w0!{number}", at, 4, 9000.0, str(length), {"user": told.pop("user"), "slurm": told})
+        for number, (at, length, told) in enumerate(jobs, start=1)
+    ]
+    profiles = {str(length): Delay(length) for _, length, _ in jobs}
+    rows = rows_of(DecisionProcess(Twin(configuration)), Workload("w0", made, profiles, 8), platform)
+    return {row["job_id"]: (float(row["starting_time"]), float(row["finish_time"])) for row in rows}
+
+
+def test_a_magnetic_one_draws_the_jobs_of_its_users() -> None:
+    """Both nodes are wanted; bob has one of them kept for him, and asks for nothing."""
+
+    def bob_starts(*flags: Any) -> float:
+        course = Reservation(name="course", start=0, end=50_000, nodes="n2", users=("bob",), flags=flags)
+        configuration = Configuration(selection=Selection(type="cons_tres"), reservations=(course,))
+        found = starts(configuration, (0.0, 5000.0, {"user": "ann"}), (10.0, 50.0, {"user": "ann"}),
+                       (20.0, 50.0, {"user": "bob"}))  # fmt: skip
+        assert found["2"][0] > 5000
+        return found["3"][0]
+
+    assert bob_starts() > 5000
+    assert bob_starts("magnetic") < 60
+
+
+def test_a_job_ends_with_its_reservation() -> None:
+    def ends(*flags: Any, **scheduling: Any) -> float:
+        course = Reservation(name="course", start=0, end=1000, nodes="n2", users=("bob",), flags=flags)
+        configuration = Configuration(
+            selection=Selection(type="cons_tres"), reservations=(course,), scheduling=Scheduling(**scheduling)
+        )
+        return starts(configuration, (0.0, 5000.0, {"user": "bob", "reservation": "course"}))["1"][1]
+
+    assert 1000 <= ends() < 1040, "at the next look at time limits"
+    assert 1600 <= ends(resv_over_run=600.0) < 1640
+    assert ends("flex") > 5000
 
 
 @pytest.mark.parametrize(("flag", "count"), [("daily", 14), ("weekly", 2)])

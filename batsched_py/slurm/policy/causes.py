@@ -61,7 +61,7 @@ class Causes:
 
     def of(self, records: Sequence[WaitingRecord], now: int) -> Cause:
         """Why a job waits that is in the queue with these records, in the partition where it comes first."""
-        record = min(records, key=rank_of)
+        record = min((each for each in records if not each.is_magnetic), key=rank_of)
         reason, what = self._reason(record, now)
         parts = self._priorities.parts(record)
         before = self._before(record, now)

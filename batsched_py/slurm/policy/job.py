@@ -386,6 +386,8 @@ class WaitingRecord:
     """The array that it is a task of, if any."""
     nb_partitions: int = 1
     """In how many partitions it waits."""
+    is_magnetic: bool = False
+    """Whether it is only for a reservation that the job has not asked for."""
     reserves: bool = True
     """Whether nodes may be kept for it; not with the flag ``NoReserve`` of its QOS."""
     submitted: int = 0

@@ -183,6 +183,8 @@ class Scheduling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """Whether a job beyond the limits of its partitions is refused at its submission."""
     over_time_limit: Seconds = 0.0
     """So much longer than its time limit may a job run."""
+    resv_over_run: Seconds = 0.0
+    """So much longer than its reservation may a job run."""
     kill_wait: Seconds = 30.0
     message_timeout: Seconds = 10.0
     complete_wait: Seconds = 0.0
@@ -390,7 +392,9 @@ ReservationFlag = Literal[
 
 
 #: Those that the policy or the importer acts on, and those that change nothing for jobs that are simulated.
-HEEDED_RESERVATION_FLAGS = frozenset("daily ignore_jobs maint overlap spec_nodes static weekly".split())
+HEEDED_RESERVATION_FLAGS = frozenset(
+    "daily flex hourly ignore_jobs magnetic maint overlap spec_nodes static weekly".split()
+)
 
 
 class Reservation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):

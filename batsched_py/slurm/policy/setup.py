@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from math import inf
 from operator import attrgetter
@@ -70,6 +71,7 @@ class Setup:
         """Those of a cluster on which nobody runs."""
         self._refuses_for_one = configuration.scheduling.enforce_part_limits == "all"
         """Whether a job must keep to the limits of all its partitions."""
+        self._reservations = Reservations(configuration.reservations, self.machine)
         self._kernel = kernel_of(self.machine)
         self._selector = self._kernel.selector(self.machine, configuration.selection.memory)
         self._empty = self._kernel.usage(self.machine)
@@ -83,7 +85,7 @@ class Setup:
             configuration,
             machine,
             self.partitions,
-            Reservations(configuration.reservations, machine),
+            self._reservations,
             Limits(accounts if "limits" in configuration.enforce else None),
             Licences(self._platform.licences),
             Preemption(configuration, accounts, self._selector, can_requeue),
@@ -215,6 +217,9 @@ class Setup:
                 record.limit = minutes(time_limit, inf)
             why = self._why_never(record, time_limit, "" if qos is None else qos.name, flags)
             if why is None:
+                for name in self._reservations.magnetic(record):
+                    attracted = replace(fields, reservation=name)
+                    records.append(dataclasses.replace(record, fields=attracted, is_magnetic=True))
                 records.append(record)
             else:
                 never = why

@@ -205,7 +205,8 @@ class Slurm(Scheduler):
         """The reason that ``squeue`` would show."""
         if job.id in self._never:
             return self._never[job.id]
-        reasons = [self._state.why_waiting(record) for record in self._known.get(job.id, ())]
+        own = (record for record in self._known.get(job.id, ()) if not record.is_magnetic)
+        reasons = map(self._state.why_waiting, own)
         return next(filter(None, reasons), "Resources")
 
     # --- what happens ----------------------------------------------------------------------------
@@ -336,6 +337,9 @@ class Slurm(Scheduler):
         running.taken = taken
         self._running[job.id] = running
         self._time_limits.started(running)
+        last = self._state.reservations.last_end(record) + self._configuration.scheduling.resv_over_run
+        if last < inf and not record.fields.runs:
+            self._time_limits.end_at(running, last)
         self._clock.changed(cluster.now)
 
     def _let_make_way(self, cluster: Cluster, running: RunningRecord) -> None:
@@ -371,7 +375,8 @@ class Slurm(Scheduler):
                 self._cancel(cluster, running)
             else:
                 self._cancelled.add(job.id)
-                why = self._state.limits.why_killed(running) or "its time limit is over"
+                is_over = running.end > now and "its reservation is over"
+                why = self._state.limits.why_killed(running) or is_over or "its time limit is over"
                 cluster.remark(job, f"is killed, because {why}")
                 cluster.kill(job)
 

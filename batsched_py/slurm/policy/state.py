@@ -169,6 +169,10 @@ MOST_MOVES = 10
 """So often a start is put off to the end of a reservation of all nodes, before Slurm gives up."""
 
 
+ATTRACTS = 14 * 86400.0
+"""So long after its submission at most does a job find its way into a reservation that begins."""
+
+
 class Reserved(Struct, frozen=True):
     """A reservation with its nodes."""
 
@@ -231,13 +235,16 @@ class Reservations:
         return None
 
     def _within(self, record: WaitingRecord, start: int, length: int) -> tuple[int, int, bool] | None:
-        """The nodes of the reservation that a job names."""
+        """The nodes of the reservation that a job names; with the flag ``FLEX``, it has others, too."""
         named = [each for each in self.all if each.settings.name == record.fields.reservation]
         if not named or not named[0].is_for(record):
             return None
         nodes, settings = named[0].nodes, named[0].settings
-        if not settings.start <= start <= settings.end:
+        if "flex" in settings.flags:
+            nodes = self._machine.all
+        elif not settings.start <= start <= settings.end:
             return None
+        before = nodes
         for other in self.all:
             if other is named[0] or "maint" in settings.flags:
                 continue
@@ -245,7 +252,24 @@ class Reservations:
                 continue
             if other.overlaps(start, length):
                 nodes &= ~other.nodes
-        return nodes, start, nodes != named[0].nodes
+        return nodes, start, nodes != before
+
+    def magnetic(self, record: WaitingRecord) -> list[str]:
+        """The reservations in which a job may run that names none."""
+        if record.fields.reservation:
+            return []
+        magnetic = (each for each in self.all if "magnetic" in each.settings.flags and each.is_for(record))
+        soon = record.eligible, record.eligible + ATTRACTS
+        return [
+            each.settings.name
+            for each in magnetic
+            if each.settings.end > soon[0] and each.settings.start < soon[1]
+        ]
+
+    def last_end(self, record: WaitingRecord) -> float:
+        """When the reservation of a job ends, which it may not outlast."""
+        named = [each.settings for each in self.all if each.settings.name == record.fields.reservation]
+        return min((each.end for each in named if "flex" not in each.flags), default=inf)
 
     def next_end(self, time: int, resolution: int, origin: int = 0) -> int:
         """When the next reservation ends, rounded up to the grid; 0 if none does.
