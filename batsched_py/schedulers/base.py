@@ -41,6 +41,9 @@ class Scheduler(ABC):
     """Whether the policy puts limits beside the machine, lets hosts sleep, counts on those that do or on all
     ends at the shadow time, or keeps jobs from the queue; then the Python engine runs it."""
 
+    stands_alone: ClassVar[bool] = False
+    """Whether no other policy may be around it, because it heeds neither limits nor hosts that sleep."""
+
     chooses_sizes: ClassVar[bool] = False
     """Whether the policy chooses among the sizes of jobs that give several, the one that ends first."""
 

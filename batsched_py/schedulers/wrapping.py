@@ -11,6 +11,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+from batsched_py.errors import PolicyError
 from batsched_py.plugins import LayeredRegistry
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
@@ -53,6 +54,11 @@ class Wrapper(Scheduler):
 
     def begin(self, cluster: Cluster) -> None:
         """Let the policy inside begin."""
+        if self.inner.stands_alone:
+            raise PolicyError(
+                f"scheduler {self.name!r} cannot go around {self.inner.name!r}, which heeds neither limits "
+                "nor hosts that sleep; take the one or the other"
+            )
         self.inner.begin(cluster)
 
     def take_over(self, cluster: Cluster) -> None:

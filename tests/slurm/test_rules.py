@@ -10,6 +10,7 @@ from batsched_py.slurm.policy.job import Asked
 from batsched_py.slurm.policy.taking import dealt
 from batsched_py.slurm.prepared import Prepared
 from batsched_py.slurm.scenario import Sources, read_scenario, write_scenario
+from tests.processes import call_here
 from tests.slurm.scenario import RECORDED, assert_same_places, simulated_anew
 
 CONF = """\
@@ -153,3 +154,15 @@ def test_a_task_may_wait_for_the_same_task_of_another_array(tmp_path: Path) -> N
     for task in ("1", "2"):
         assert found[f"2_{task}"] >= found[f"end 1_{task}"]
     assert found["2_1"] < found["end 1_2"], "it does not wait for the whole array"
+
+
+@pytest.mark.parametrize("wrapper", ["sleeping", "capped", "deferring", "capped(sleeping)"])
+def test_no_policy_goes_around_that_of_slurm(root: Path, tmp_path: Path, wrapper: str) -> None:
+    """Its loops would start jobs on hosts that sleep, and beyond a cap."""
+    name = wrapper.replace(")", "(slurm))") if ")" in wrapper else f"{wrapper}(slurm)"
+    words = ["run", "-w", root / "workloads" / "sample.swf", "-p", root / "platforms" / "power64.xml"]
+    options = ["-o", "watts=9000"] if "capped" in name else []
+    code, _, error = call_here([*words, "--energy", "-s", name, *options, "-e", tmp_path / "out"])
+    assert code != 0
+    assert "cannot go around 'slurm', which heeds neither limits nor hosts that sleep" in error
+    assert error.count("\n") == 1

@@ -44,6 +44,7 @@ class Slurm(Scheduler):
     """A twin of Slurm: its main loop and its backfill loop, with partitions, priorities and limits."""
 
     name = "slurm"
+    stands_alone = True
 
     configuration_file: Annotated[
         str,
