@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
 from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
 import gymnasium
@@ -107,7 +108,16 @@ def workload_of(log: Log | FileName | Workload) -> Workload:
     """The jobs of a log, or those in a file."""
     if isinstance(log, Workload):
         return log
-    return swf_to_workload(log.columns, NAME) if isinstance(log, Log) else read_workload(os.fspath(log), NAME)
+    if isinstance(log, Log):
+        return swf_to_workload(log.columns, NAME)
+    file = os.path.abspath(log)
+    return _read(file, os.stat(file).st_mtime_ns if os.path.isfile(file) else 0)
+
+
+@lru_cache(maxsize=1)
+def _read(file: str, changed: int) -> Workload:
+    """The jobs in a file that was changed at this time; environments that go on together share them."""
+    return read_workload(file, NAME)
 
 
 #: So many episodes in a row in which nothing is asked end in an error.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import warnings
@@ -18,6 +19,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 import batsched_py as bp
 from batsched_py.errors import InputError, PolicyError
 from batsched_py.gym import Backfill, PickJob, SchedulingEnv, Windows
+from batsched_py.gym.environment import workload_of
 from batsched_py.workload.model import Workload
 from tests.gym.agents import head, play
 
@@ -60,6 +62,16 @@ def test_the_same_seed_gives_the_same_window(log: bp.Log) -> None:
     )
     assert first == again
     assert first[1] != other[1]
+
+
+def test_environments_of_one_file_share_its_jobs(root: Path, tmp_path: Path) -> None:
+    file = tmp_path / "log.swf"
+    text = (root / "workloads" / "sample.swf").read_text()
+    file.write_text(text)
+    first, second = workload_of(file), workload_of(os.path.relpath(file))
+    assert first is second
+    file.write_text("".join(text.splitlines(keepends=True)[:-5]))
+    assert len(workload_of(file).jobs) == len(first.jobs) - 5
 
 
 @pytest.mark.parametrize("vector", [SyncVectorEnv, AsyncVectorEnv])
