@@ -26,12 +26,11 @@ from batsched_py.analysis.user_metrics import noted
 from batsched_py.analysis.windows import Window
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import JobState
-from batsched_py.workload.description.jobs import CLASSES, class_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batsched_py.analysis.runs.aggregate import Grouping
+    from batsched_py.analysis.groupings import Grouping
     from batsched_py.workload.swf.log import SwfLog
 
 
@@ -529,6 +528,8 @@ def groups_of(outcome: Outcome, by: Grouping, log: SwfLog | None = None) -> dict
     """
     match by:
         case "class":
+            from batsched_py.workload.description.jobs import CLASSES, class_numbers
+
             ran = outcome.ran["execution_time"]
             numbers = class_numbers(np.where(ran > INSTANT, ran, 0.0), outcome.nb_held)
             labels = np.full(len(outcome.rows), None, object)

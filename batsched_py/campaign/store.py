@@ -35,6 +35,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from batsched_py.analysis.groupings import GROUPINGS, Grouping
 from batsched_py.analysis.runs import aggregate
 from batsched_py.analysis.runs.columns import Column
 from batsched_py.analysis.windows import Window
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 
 def split_runs(
     runs: Sequence[RunResult],
-    by: Sequence[aggregate.Grouping],
+    by: Sequence[Grouping],
     metrics: Sequence[str],
     own: Mapping[str, Column],
     is_imported: bool,
@@ -85,7 +86,7 @@ def split_runs(
 
 def _groups(
     run: RunResult,
-    by: aggregate.Grouping,
+    by: Grouping,
     metrics: Sequence[str],
     own: Mapping[str, Column],
     is_imported: bool,
@@ -110,7 +111,7 @@ def _groups(
             yield RunWindow(run=run, part=part, metrics={**ours, **theirs}, group={by: group})
 
 
-def _log_of(run: RunResult, by: aggregate.Grouping, is_imported: bool) -> SwfLog:
+def _log_of(run: RunResult, by: Grouping, is_imported: bool) -> SwfLog:
     """The log that a run replayed, which tells what jobs belong together."""
     files = run.manifest.experiment.scenario.workloads.files
     if is_imported:
@@ -317,7 +318,7 @@ class Campaign:
             raise self.nothing_finished("show")
         runs: Sequence[aggregate.MeasuredRun] = [window for run in finished for window in run.windows]
         planned = aggregate.Baseline.parse(self.wanted.baseline)
-        if groupings := [grouping for grouping in aggregate.GROUPINGS if grouping in by]:
+        if groupings := [grouping for grouping in GROUPINGS if grouping in by]:
             shown = metrics or self.wanted.metrics
             runs = split_runs(finished, groupings, shown, self.wanted.own, self.is_distrusted, moved)
         if baseline is None and planned is not None and any(planned.is_of(run) for run in runs):

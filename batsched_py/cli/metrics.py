@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from batsched_py.analysis.runs.aggregate import GROUPINGS, Grouping
+from batsched_py.analysis.groupings import GROUPINGS, Grouping
 from batsched_py.analysis.windows import Window
 from batsched_py.api import lazy
 from batsched_py.api.terminal import duration, energy, say, waiting
@@ -114,7 +114,6 @@ def metrics_command(
     """
     known = lazy.outcome.Outcome.read(schedule_file, hosts)
     log = lazy.swf_reader.read_swf(log_file) if log_file else None
-    own_metrics = lazy.own_metrics
     recorded = known.recorded if log is None else lazy.user_metrics.recorded_submissions(log)
     outcome = whole = replace(known, recorded=recorded, bound=bound)
     if recorded is not None and (others := int((~known.schedule["job_id"].isin(recorded.index)).sum())):
@@ -122,12 +121,15 @@ def metrics_command(
     told_window = "all jobs of the run, from an empty machine on"
     if measure is not None:
         outcome, told_window = outcome.within(measure), str(measure)
-    made = {name: own_metrics.OWN_METRICS.create(name, {}) for name in own}
-    metrics = {own_metrics.name_of(metric): metric for metric in made.values()}
-    units = {own_metrics.name_of(each): own_metrics.described(each, name).unit for name, each in made.items()}
+    made = {name: lazy.own_metrics.OWN_METRICS.create(name, {}) for name in own}
+    metrics = {lazy.own_metrics.name_of(metric): metric for metric in made.values()}
+    units = {
+        lazy.own_metrics.name_of(each): lazy.own_metrics.described(each, name).unit
+        for name, each in made.items()
+    }
 
     def ours_and_own(part: lazy.outcome.Outcome, ours: Figures) -> Figures:
-        return ours | {name: own_metrics.measured(metric, part) for name, metric in metrics.items()}
+        return ours | {name: lazy.own_metrics.measured(metric, part) for name, metric in metrics.items()}
 
     figures = ours_and_own(outcome, {**lazy.metrics.measure(outcome)})
     groups: dict[Grouping, dict[str, Figures]] = {}

@@ -251,7 +251,7 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
             return self.simulation.energy->meter.total(self.simulation.agenda.clock);
         })
         .def_prop_ro("consumed_joules", [](const Engine& self) { return self.simulation.energy->consumed(); })
-        .def_prop_ro("sums", [](const Engine& self) { return self.simulation.rows.sums; })
+        .def_prop_ro("sums", [](const Engine& self) -> const Sums& { return self.simulation.rows.sums; })
         .def("busy_until", [](Engine& self, double percent, int64_t nb_hosts) -> nb::object {
             auto found = self.simulation.rows.busy.until(percent, nb_hosts);
             return found ? nb::make_tuple(found->first, found->second) : nb::object(nb::none());

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,10 +35,6 @@ REPETITIONS = ("part", "seed")
 
 #: The axes whose values can be the units of independence.
 Unit = Literal["part", "seed", "log"]
-
-#: How the jobs of a run are told apart where each group of them has a row of its own.
-Grouping = Literal["class", "partition", "account", "user"]
-GROUPINGS: Final[tuple[Grouping, ...]] = get_args(Grouping)
 
 #: The choice on each axis.
 Place = tuple[tuple[str, str], ...]
