@@ -25,8 +25,8 @@ from batsched_py.slurm.shadow.board import Board, serving
 from batsched_py.slurm.shadow.memory import GONE, Foreseen, Memory
 from batsched_py.slurm.shadow.queue_changes import Tried, tried
 
-#: How often the log of past jobs is read again, in seconds.
-DAILY = 86400.0
+#: How often the log of past jobs is read again, in seconds; and while it has fewer jobs than so many.
+DAILY, HOURLY, YOUNG = 86400.0, 3600.0, 1000
 
 #: If `squeue` tells otherwise than `scontrol` did a moment before, both are asked again so many times.
 RACES = 3
@@ -123,8 +123,12 @@ class Shadow:
         return cluster
 
     def _known_accuracy(self) -> Accuracy | None:
-        """What jobs used of their limits, by the given log or by what ``sacct`` tells once a day."""
-        if time.monotonic() - self._read_log >= DAILY:
+        """What jobs used of their limits, by the given log or by what ``sacct`` tells now and then.
+
+        A few jobs tell little, so the log of a new cluster is read often.
+        """
+        known = 0 if self._accuracy is None else len(self._accuracy.all)
+        if time.monotonic() - self._read_log >= (DAILY if known >= YOUNG else HOURLY):
             self._read_log = time.monotonic()
             with suppress(Silent, InputError):
                 self._accuracy = Accuracy.of_log(self._watch.log or self._asking.log(), "UTC")
