@@ -25,6 +25,7 @@ from batsched_py.slurm import reading
 from batsched_py.slurm.conf_settings import preempt_mode
 from batsched_py.slurm.policy.settings import (
     HEEDED_QOS_FLAGS,
+    NORMAL,
     ROOT,
     Association,
     Qos,
@@ -157,9 +158,10 @@ class Accounting(Struct):
             self.associations[key] = msgspec.convert({**known, **values}, Association)
 
     def add_qos(self, values: Mapping[str, Any], where: str, findings: reading.Findings) -> None:
-        """Add a QOS."""
+        """Add a QOS, or what more is known of it."""
+        known = msgspec.to_builtins(self.qos.get(values["name"], {}))
         with findings.noting(where):
-            self.qos[values["name"]] = msgspec.convert(values, Qos)
+            self.qos[values["name"]] = msgspec.convert({**known, **values}, Qos)
 
     def check(self, findings: reading.Findings) -> None:
         """Note accounts and QOS that are named but not there."""
@@ -170,7 +172,7 @@ class Accounting(Struct):
             if above not in accounts:
                 findings.mistake(who, f"there is no account {shown_name(above)}")
             for name in (*one.qos, *filter(None, [one.default_qos])):
-                if self.qos and name.lstrip("+-") not in self.qos:
+                if self.qos and name.lstrip("+-") not in {*self.qos, NORMAL}:
                     findings.mistake(who, f"there is no QOS {shown_name(name)}")
             _check_usage(who, one, findings)
         for qos in self.qos.values():

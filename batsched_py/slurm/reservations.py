@@ -306,17 +306,20 @@ def read_setup(path: Path, clock: Clock, findings: Findings) -> tuple[list[Reser
             if "reservation" in given:
                 given["reservationname"] = given.pop("reservation")
             reservations += _reservation(where, given, clock, findings, now)
-        elif words[0] != "sacctmgr" or not _add(where, words[1:], accounting, findings):
+        elif words[0] != "sacctmgr" or not _account(where, words[1:], accounting, findings):
             findings.left_out(where, f"{shown(line.strip())} is not executed")
     return reservations, accounting
 
 
-def _add(where: str, words: Sequence[str], accounting: Accounting, findings: Findings) -> bool:
-    """What ``sacctmgr add`` adds; whether the line is understood."""
+def _account(where: str, words: Sequence[str], accounting: Accounting, findings: Findings) -> bool:
+    """What ``sacctmgr add`` or ``modify`` makes of accounts; whether the line is understood."""
     words = [word for word in words if not word.startswith("-")]
-    if len(words) < 3 or words[0].lower() not in ("add", "create"):
+    if len(words) < 3 or words[0].lower() not in ("add", "create", "modify") or "=" in words[2]:
         return False
-    given = dict(word.split("=", 1) for word in words[3:] if "=" in word)
+    given, is_new = (
+        dict(word.split("=", 1) for word in words[3:] if "=" in word),
+        words[0].lower() != "modify",
+    )
     match words[1].lower():
         case "qos":
             values = read_values(given, QOS, where, findings)
@@ -325,16 +328,19 @@ def _add(where: str, words: Sequence[str], accounting: Accounting, findings: Fin
         case "account":
             values = read_values(given, ASSOCIATION, where, findings)
             for name in names(words[2]):
-                accounting.add_association({"parent": ROOT, **values, "account": name}, where, findings)
+                above = {"parent": ROOT} if is_new else {}
+                accounting.add_association({**above, **values, "account": name}, where, findings)
         case "user":
             accounts = given.pop("account", given.pop("accounts", given.get("defaultaccount", "")))
             values = read_values(given, ASSOCIATION, where, findings)
+            if not accounts and not is_new:
+                return False
             if not accounts:
                 findings.mistake(where, "names no account")
             for name in names(words[2]):
                 known = any(user == name for _, user, _ in accounting.associations)
                 for place, account in enumerate(names(accounts)):
-                    default = {"default_account": not known and not place}
+                    default = {"default_account": not known and not place} if is_new else {}
                     association = {**default, **values, "user": name, "account": account}
                     accounting.add_association(association, where, findings)
         case "cluster":

@@ -275,6 +275,9 @@ def test_a_setup_script_may_add_accounts_users_and_qos(tmp_path: Path) -> None:
         "sacctmgr -i add account physics,maths fairshare=10\n"
         "sacctmgr -i add account optics parent=physics fairshare=3\n"
         "sacctmgr -i add user ada account=optics,maths fairshare=5\nsacctmgr -i modify user ada set x=1\n"
+        "sacctmgr -i modify qos high set MaxJobsPerUser=2\n"
+        "sacctmgr -i modify account optics set fairshare=4\n"
+        "sacctmgr -i modify user ada where account=maths set fairshare=6\n"
     )
     _, scenario = jobs_of(tmp_path, SMALL, "-N 1 -A optics -q high")
     found = scenario.configuration
@@ -283,7 +286,9 @@ def test_a_setup_script_may_add_accounts_users_and_qos(tmp_path: Path) -> None:
         ("optics", "ada", "root"), ("maths", "ada", "root"),
     ]  # fmt: skip
     assert [each.default_account for each in found.associations] == [False, False, False, True, False]
-    assert [(each.name, each.priority) for each in found.qos] == [("high", 100)]
+    assert [each.shares for each in found.associations] == [10, 10, 4, 5, 6]
+    (high,) = found.qos
+    assert (high.priority, high.max_jobs_per_user, high.max_tres_per_user) == (100, 2, {"cpu": 4})
     assert f"{tmp_path}/setup.sh, line 6" in {each.where for each in scenario.findings.unmodelled}
 
 

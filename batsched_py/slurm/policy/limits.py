@@ -15,12 +15,9 @@ from msgspec.structs import replace
 
 from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord
 from batsched_py.slurm.policy.nodes import KIBIBYTES, Machine, Share, places
-from batsched_py.slurm.policy.settings import Association, Configuration, Qos
+from batsched_py.slurm.policy.settings import NORMAL, Association, Configuration, Qos
 from batsched_py.slurm.policy.settings import Limits as LimitSettings
 from batsched_py.slurm.policy.spent import NOTHING_USED, Key, Spent, Used
-
-NORMAL = "normal"
-"""The QOS of jobs that do not say."""
 
 
 class Accounts:

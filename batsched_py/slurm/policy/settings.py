@@ -354,6 +354,9 @@ class Qos(Limits, frozen=True, forbid_unknown_fields=True, omit_defaults=True, k
 ROOT = "root"
 """The account above all others, and the user who may do anything."""
 
+NORMAL = "normal"
+"""The QOS of jobs that do not say; each cluster has it."""
+
 
 class Association(Limits, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """An account, or a user in an account, perhaps for one partition only."""
