@@ -26,6 +26,7 @@ from batsched_py.slurm.policy.settings import (
     Preemption,
     PreemptMode,
     Qos,
+    Reservation,
     Selection,
 )
 from batsched_py.slurm.policy.setup import Setup as PolicySetup
@@ -73,6 +74,26 @@ def test_the_oldest_job_of_the_lower_tier_is_cancelled() -> None:
     assert rows["old"]["final_state"] == "COMPLETED_KILLED"
     assert 500 < float(rows["first"]["starting_time"]) < 510
     assert rows["young"]["success"] == "1"
+
+
+def test_jobs_come_before_those_that_they_may_preempt_and_those_of_reservations_before_others() -> None:
+    """However high the priorities are: here the first in the queue has the highest one."""
+    qos = Qos(name="free"), Qos(name="std", preempt=("free",)), Qos(name="rush", preempt=("std", "free"))
+    configuration = Configuration(
+        preemption=Preemption("qos", "cancel"),
+        qos=(*qos, Qos(name="apart")),
+        reservations=(Reservation(name="r", start=0, end=9000, nodes="n1"),),
+    )
+    asked = [{"qos": "free"}, {"qos": "apart"}, {"qos": "std"}, {"qos": "rush"}]
+    asked += [{"qos": "rush", "reservation": "r"}, {"qos": "free", "runs": True}]
+    platform = platform_of([NodeKind(["n1"], 2, {}, partitions=("p",))], {}, "test")
+    setup = PolicySetup(configuration, platform.as_protocol()[0])
+    state = setup.state()
+    for number, slurm in enumerate(asked):
+        (found,), _ = setup.records(job(str(number), 0.0, 1, "p", **slurm), 0.0)
+        found.give_priority(1000 - number)
+        state.add([found])
+    assert [each.job.id.partition("!")[2] for each in state.waiting] == ["5", "4", "1", "3", "2", "0"]
 
 
 def test_nobody_is_cancelled_where_preemption_is_off() -> None:

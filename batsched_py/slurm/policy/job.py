@@ -347,7 +347,7 @@ def minutes(time_limit: float, most: float) -> int:
 
 
 #: Where a job stands in the queue; the lowest comes first.
-Rank = tuple[int, int, float, int]
+Rank = tuple[int, bool, int, int, float, int]
 
 rank_of = attrgetter("rank")
 """That of a record."""
@@ -404,7 +404,9 @@ class WaitingRecord:
     parts: tuple[int, tuple[float, ...]] = (-1, ())
     """The parts of its priority but for its age, and for how many processors they were computed."""
     priority: int = 0
-    rank: Rank = (0, 0, 0.0, 0)
+    turn: int = 0
+    """Those whose QOS may preempt others come before them."""
+    rank: Rank = (0, False, 0, 0, 0.0, 0)
 
     def __post_init__(self) -> None:
         array, submission_time, deadline = array_of(self.job), self.job.submission_time, self.fields.deadline
@@ -431,8 +433,8 @@ class WaitingRecord:
     def give_priority(self, priority: int) -> None:
         """Let it have this priority in its partition."""
         self.priority = priority
-        tier = self.partition.settings.priority_tier
-        self.rank = (-tier, -priority, self.job.submission_time, self.number)
+        tier, names_none = self.partition.settings.priority_tier, not self.fields.reservation
+        self.rank = (self.turn, names_none, -tier, -priority, self.job.submission_time, self.number)
 
     def go_back(self, before: WaitingRecord, eligible: float) -> None:
         """Be in the queue again as before, with the same place and priority, but wait until a time."""

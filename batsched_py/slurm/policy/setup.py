@@ -33,6 +33,7 @@ from batsched_py.slurm.policy.plan import kernel_of
 from batsched_py.slurm.policy.priorities import Basic, ByFormula, Multifactor, Priorities
 from batsched_py.slurm.policy.settings import Configuration, NodeSettings, Partition
 from batsched_py.slurm.policy.state import Preemption, Reservations, State
+from batsched_py.slurm.policy.turns import RUNS_ALREADY, turns_of
 
 #: What shapes a request beside its resources and its GPUs: jobs that are alike in this ask for the same.
 _shape = attrgetter(
@@ -69,6 +70,7 @@ class Setup:
         self._accounts = Accounts(configuration, self.machine, self._others)
         self._limits = Limits(self._accounts if "limits" in configuration.enforce else None)
         """Those of a cluster on which nobody runs."""
+        self._turns = turns_of(configuration)
         self._refuses_for_one = configuration.scheduling.enforce_part_limits == "all"
         """Whether a job must keep to the limits of all its partitions."""
         self._reservations = Reservations(configuration.reservations, self.machine)
@@ -213,6 +215,8 @@ class Setup:
             if asked.one_switch:
                 self._let_wait_for_a_switch(record)
             record.reserves = "no_reserve" not in flags
+            record.turn = RUNS_ALREADY if fields.runs else self._turns[None if qos is None else qos.name]
+            record.give_priority(0)
             if "partition_time_limit" in flags:
                 record.limit = minutes(time_limit, inf)
             why = self._why_never(record, time_limit, "" if qos is None else qos.name, flags)
