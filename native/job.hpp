@@ -104,6 +104,8 @@ struct Job {
     const Log* log = nullptr;  // where it comes from, if from a log
     uint32_t extra = 0;        // what else the log says about it, by number
     std::string note;          // for the column `metadata`
+    bool waits = false;        // it says that it waits for others, or is a task of an array
+    bool is_awaited = true;    // others may wait for it
 
     // As it is told: times in ticks.
     double told_submission = 0, told_walltime = INFINITY;

@@ -8,6 +8,7 @@
 
 #include "agenda.hpp"
 #include "free.hpp"
+#include "holds.hpp"
 #include "registry.hpp"
 
 namespace batsched {
@@ -28,6 +29,7 @@ public:
     Running running;
     std::unique_ptr<FreeHosts> free;
     Registry registry;
+    std::unique_ptr<Holds> holds;            // if any jobs wait for others
     std::function<int32_t(Job&)> demand_of;  // the number of what a job asks of nodes, if there are any
     std::function<double(Job&)> estimate;    // how long a job is expected to run, if not for its walltime
 
@@ -94,6 +96,7 @@ public:
         job->state = State::kRejected;
         effects_.push_back({Effect::Kind::kReject, now(), job});
         live_.erase(job->id);
+        if (hear_of(*job)) holds->over(*job, false);
     }
 
     void kill(std::vector<std::string> ids, Handle decision = {}) {
@@ -135,6 +138,9 @@ public:
         submit(job);
     }
 
+    // A job that was held joins the queue.
+    void join(const JobPtr& job) { queue.append(job, estimate ? estimate(*job) : job->told_walltime); }
+
 protected:
     std::vector<Effect> effects_;
     size_t nb_effects_before_ = 0;  // the policy was asked
@@ -144,15 +150,21 @@ protected:
     std::unordered_map<std::string_view, JobPtr> live_;  // that wait or run
     std::vector<JobPtr> unfit_;  // that wait, and could never be granted what they ask for
 
-    void submit(const JobPtr& job) {
+    // Whether the job is not held.
+    bool submit(const JobPtr& job) {
         live_.emplace(job->id, job);
         if (demand_of) job->request.demand = demand_of(*job);
-        if (free->could_grant(job->request)) {
-            queue.append(job, estimate ? estimate(*job) : job->told_walltime);
+        bool could_be_granted = free->could_grant(job->request);
+        if (hear_of(*job) && holds->submitted(*job, could_be_granted)) return false;
+        if (could_be_granted) {
+            join(job);
         } else {
             unfit_.push_back(job);
         }
+        return true;
     }
+
+    bool hear_of(const Job& job) const { return holds && holds->hear_of(job); }
 
     // What no state of the machine could ever run is rejected without asking the policy.
     void reject_unfit() {
@@ -188,6 +200,7 @@ private:
     void started(const JobPtr& job) {
         JobPtr kept = job;  // the queue may have held the last reference
         if (job->state == State::kWaiting && free->could_grant(job->request)) queue.remove(*kept);
+        if (hear_of(*kept)) holds->started(*kept);
         running.add(kept, now());
         free->started(*kept);
         effects_.push_back({Effect::Kind::kStart, now(), std::move(kept)});

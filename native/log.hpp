@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <unordered_set>
 
 #include "job.hpp"
 
@@ -118,6 +119,9 @@ public:
     std::vector<Profile> profiles;      // of jobs that have no run times
     std::vector<uint32_t> profile_of;   // by job
     std::vector<std::optional<std::string>> users;     // by extra
+    std::vector<std::string> after;                    // by extra, what jobs wait for, if the log says so
+    std::vector<bool> waits;                           // by extra, whether jobs wait for others; empty if none does
+    std::unordered_set<int64_t> awaited;               // the numbers of jobs for which others wait
     mutable std::vector<Handle> extra_objects;  // what stands for each extra outside
 
     Log() = default;
@@ -152,6 +156,8 @@ public:
         job->profile = profile(place);
         job->log = this;
         job->extra = record.extra;
+        job->waits = !waits.empty() && waits[record.extra];
+        job->is_awaited = !names.empty() || awaited.contains(record.number);
         return job;
     }
 

@@ -63,6 +63,11 @@ public:
         return true;
     }
 
+    // How the next execution of a job is called.
+    static std::string name_of_next(const Job& ended) {
+        return ended.as_submitted().id + '#' + std::to_string(ended.execution->number + 1);
+    }
+
     // The next execution of a job.
     static JobPtr next_of(const JobPtr& ended) {
         const JobPtr& first = ended->execution->first ? ended->execution->first : ended;
@@ -70,12 +75,13 @@ public:
         job->execution = std::make_unique<Execution>();
         job->execution->first = first;
         int64_t number = job->execution->number = ended->execution->number + 1;
-        job->id = first->id + '#' + std::to_string(number);
+        job->id = name_of_next(*ended);
         job->walltime = first->walltime;
         job->request = {first->request.hosts};
         job->profile = first->profile;
         job->log = first->log;
         job->extra = first->extra;
+        job->is_awaited = first->waits || first->is_awaited;
         job->session = first->session;
         job->decided = first->decided;
         job->note = joined(first->execution->submitted_note, "restart=" + std::to_string(number));

@@ -85,6 +85,7 @@ public:
         if (!begun_) {
             begun_ = is_first_turn_ = true;
             nb_settled_changes_ = nb_changes_;
+            more_jobs_ = !sources_.empty();
             plan_submissions();
             if (next_outside) {
                 turn_of_outside_ = agenda.reserve();
@@ -116,6 +117,12 @@ public:
         if (energy) energy->lines.flush();
     }
 
+    // A job that was held joins the queue, of which the policy hears.
+    void join(const JobPtr& job) {
+        Ledger::join(job);
+        told_.push_back({Told::Kind::kSubmitted, now(), job});
+    }
+
     const std::vector<Told>& told() const { return told_; }
     const JobPtr& last_submitted() const { return last_submitted_; }
 
@@ -141,28 +148,31 @@ private:
     bool begun_ = false, is_first_turn_ = false, in_turn_ = false;
     bool news_ = false, ready_ = true;
     bool has_users_ = false, users_are_expected_ = false;
+    bool more_jobs_ = false;  // will come from workloads
 
     // --- turns -------------------------------------------------------------------------------------------
 
+    // Whether the policy is to be asked.
     bool open_turn() {
+        if (holds && holds->next_time <= now()) holds->wake();
         if (has_users_) {
             registry.next_reply();
             let_users_act();
+        } else if (are_unsettled()) {
+            holds->settle();
         }
         return ask_or_go_on();
     }
 
-    // Whether the policy is to be asked.
+    bool are_unsettled() const { return holds && holds->are_unsettled; }
+
     bool ask_or_go_on() {
-        if (only_starts_jobs && !queue.some_fit(free->available())) {
-            close_turn();
-            return false;
-        }
+        if (only_starts_jobs && !queue.some_fit(free->available())) return close_turn();
         if (has_users_) nb_effects_before_ = effects_.size();
         return in_turn_ = true;
     }
 
-    // The policy has decided: whether it is to be asked again, because that made users act at once.
+    // The policy has decided: whether it is to be asked again, because that made users act at once or let jobs go.
     bool go_on_after_decisions() {
         in_turn_ = false;
         check_unbroken();
@@ -170,18 +180,25 @@ private:
         nb_settled_changes_ = nb_changes_;
         queue.settle();
         told_.clear();
+        bool joined = are_unsettled() && holds->settle();
         if (has_users_) {
             tell_users(nb_effects_before_);
-            if (users.due(now()) || restarts.is_due()) {
+            joined = joined || users.due(now()) || restarts.is_due();
+            if (joined) let_users_act();
+        }
+        return joined ? ask_or_go_on() : close_turn();
+    }
+
+    // Whether the policy is to be asked once more, because jobs wait for others that nobody will submit any more.
+    bool close_turn() {
+        if (holds && holds->hold_any) {
+            bool more_may_come = more_jobs_ || users.will_act();
+            if (holds->next_time < INFINITY || !more_may_come) holds->look_after(more_may_come);
+            if (has_users_ && holds->are_unsettled) {
                 let_users_act();
                 return ask_or_go_on();
             }
         }
-        close_turn();
-        return false;
-    }
-
-    void close_turn() {
         if (has_users_) say_what_users_wait_for();
         if (is_first_turn_) {
             is_first_turn_ = false;
@@ -190,6 +207,7 @@ private:
         } else if (!effects_.empty() || agenda.now > agenda.clock) {
             carry_out();
         }
+        return false;
     }
 
     void carry_out() {
@@ -253,7 +271,10 @@ private:
                 break;
             }
             case Action::kOutside: occur(); break;
-            case Action::kNoMoreJobs: tell({Told::Kind::kNoMoreJobs, now(), nullptr}); break;
+            case Action::kNoMoreJobs:
+                more_jobs_ = false;
+                tell({Told::Kind::kNoMoreJobs, now(), nullptr});
+                break;
             case Action::kNoMoreOutside: tell({Told::Kind::kNoMoreOutside, now(), nullptr}); break;
         }
     }
@@ -304,8 +325,8 @@ private:
             auto note = early_notes_.extract(job->id);
             if (note) job->note = std::move(note.mapped());
         }
-        tell({Told::Kind::kSubmitted, now(), job});
-        submit(job);
+        news_ = true;
+        if (submit(job)) told_.push_back({Told::Kind::kSubmitted, now(), job});
         reject_unfit();
     }
 
@@ -363,7 +384,12 @@ private:
         tell({Told::Kind::kEnded, now(), ended, job.return_code});
         for (size_t place = 0, count = on_end.size(); place < count; ++place) on_end[place](ended);
         check_unbroken();
-        if (!restarts.comes_back(ended)) users.job_ended(job, now());
+        if (!restarts.comes_back(ended)) {
+            tell_user_of_end(job);
+            if (hear_of(job)) holds->over(job, job.state == State::kSuccess);
+        } else if (hear_of(job)) {
+            holds->comes_back(job);
+        }
     }
 
     // Kills jobs; one that has ended by itself meanwhile is acknowledged without progress.
@@ -450,7 +476,7 @@ private:
     // --- users -------------------------------------------------------------------------------------------
 
     void let_users_act() {
-        while (users.due(now()) || restarts.is_due()) {
+        while (users.due(now()) || restarts.is_due() || are_unsettled()) {
             std::vector<Restarts::Failure> failed = restarts.take_failed();
             std::vector<JobPtr> again;
             for (const JobPtr& ended : restarts.take_ended()) {
@@ -467,6 +493,11 @@ private:
             for (Change& change : actions.changes) {
                 take_change(change);
                 reject_unfit_of_users();
+            }
+            if (are_unsettled()) {
+                size_t before = effects_.size();
+                holds->settle();
+                tell_users(before);
             }
         }
     }
@@ -521,7 +552,7 @@ private:
         } else {
             JobPtr kept = find(job->id);
             reject(kept);
-            users.job_ended(*kept, now());
+            tell_user_of_end(*kept);
         }
     }
 
@@ -538,9 +569,16 @@ private:
     void tell_users(size_t first) {
         for (size_t place = first; place < effects_.size(); ++place) {
             Effect& effect = effects_[place];
-            if (effect.kind == Effect::Kind::kReject) users.job_ended(*effect.job, effect.time);
+            if (effect.kind == Effect::Kind::kReject) tell_user_of_end(*effect.job);
             if (effect.kind == Effect::Kind::kStart && users.hears_starts()) users.job_started(*effect.job, effect.job->start);
         }
+    }
+
+    // A user hears that a job is over; if it was begun again, so do those who hold jobs that wait for it.
+    void tell_user_of_end(Job& job) {
+        bool is_first = &job.as_submitted() == &job;
+        if (!is_first && hear_of(job)) holds->over(*job.execution->first, job.state == State::kSuccess);
+        users.job_ended(job, now());
     }
 
     // When they want to be called next, or that nobody will ever submit again.

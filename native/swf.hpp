@@ -28,7 +28,8 @@ public:
     size_t nb_unrequested = 0, nb_raised = 0, nb_equal = 0;
 
     // A walltime is what a job requested, but never less than so many times its run time.
-    SwfReader(std::string workload, double speed, double factor) : factor_(factor) {
+    // Jobs wait for their preceding jobs if that is asked for.
+    SwfReader(std::string workload, double speed, double factor, bool wait = false) : factor_(factor), wait_(wait) {
         log_.workload = std::move(workload);
         log_.speed = speed;
     }
@@ -69,6 +70,7 @@ public:
         double first = kept.empty() ? 0 : records.submission[kept[0]];
         nb_cancelled = std::erase_if(kept, [&](uint32_t place) { return records.hosts[place] == kNeverStarted; });
         if (kept.empty()) return nullptr;
+        if (wait_) add_dependencies(kept);
         if (!as_it_is || kept.size() < records.size()) {
             records.pick(kept);
             std::iota(kept.begin(), kept.end(), 0U);
@@ -88,7 +90,7 @@ private:
     static constexpr double kLargest = 9007199254740992.0;  // 2 ** 53
     static constexpr size_t kShownRepeated = 3;
     enum Field {
-        kNumber, kSubmit, kWait, kRunTime, kAllocated, kCpu, kMemory, kRequested, kRequestedTime, kStatus = 10, kUser
+        kNumber, kSubmit, kWait, kRunTime, kAllocated, kCpu, kMemory, kRequested, kRequestedTime, kStatus = 10, kUser, kPreceding = 16, kThinkTime
     };
     static constexpr double kCancelled = 5;       // the status of a job that was cancelled
     static constexpr int64_t kNeverStarted = -1;  // in the place of the size of one that was waiting then
@@ -107,6 +109,8 @@ private:
 
     Log log_;
     double factor_;
+    bool wait_;
+    std::vector<std::pair<int64_t, double>> preceding_;  // of each record, the number of a job and the think time
     int64_t last_number_ = INT64_MIN;           // the largest, as long as numbers ascend
     std::vector<int64_t> numbers_of_unknown_;   // of records whose run time is unknown, until then
     std::unordered_set<int64_t> numbers_seen_;  // all of them, from then on
@@ -191,6 +195,27 @@ private:
         return !numbers_seen_.insert(number).second;
     }
 
+    // Lets the jobs in these places wait for their preceding jobs, where those were submitted before, and for their
+    // think times.
+    void add_dependencies(const std::vector<uint32_t>& kept) {
+        Log::Records& records = log_.records;
+        std::unordered_set<int64_t> seen;
+        log_.after.resize(log_.extras.size());
+        for (uint32_t place : kept) {
+            auto [before, think_time] = preceding_[place];
+            if (seen.contains(before)) {
+                log_.awaited.insert(before);
+                log_.extras.push_back(Log::Extra(log_.extras[records.extra[place]]));
+                std::string delay = think_time > 0 ? "+" + spelled(to_tick(think_time)) + "s" : "";
+                log_.after.push_back("afterany:" + std::to_string(before) + delay);
+                records.extra[place] = static_cast<uint32_t>(log_.extras.size()) - 1;
+            }
+            seen.insert(records.number[place]);
+        }
+        if (log_.awaited.empty()) return;
+        for (const std::string& text : log_.after) log_.waits.push_back(!text.empty());
+    }
+
     void add(Line line) {
         ++nb_records;
         has_fractions_ = has_fractions_ || !is_whole(line[kSubmit]);
@@ -224,6 +249,7 @@ private:
         if (walltime == 0) walltime = INFINITY;
         Log::Extra extra;
         std::copy_n(line.begin() + kUser, extra.size(), extra.begin());
+        if (wait_) preceding_.emplace_back(static_cast<int64_t>(line[kPreceding]), line[kThinkTime]);
         log_.records.push_back(
             {line[kSubmit], walltime, std::max(line[kWait], 0.0), line[kRunTime], number, size, number_of(extra)});
     }

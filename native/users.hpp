@@ -59,6 +59,7 @@ public:
 
     bool hears_starts() const { return hears_starts_; }
     bool due(double now) const { return next_time_ <= now; }
+    bool will_act() const { return next_time_ != INFINITY; }
     bool done() const { return !nb_outstanding_ && next_time_ == INFINITY; }
 
     // What all users do now. Of the submissions, what was decided first comes first, then user by user.

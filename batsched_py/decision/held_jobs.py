@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
+from typing import Protocol
 
 from batsched_py.errors import Deadlock
-from batsched_py.ledger.holds import Release
-from batsched_py.ledger.ledger import Ledger
-from batsched_py.ledger.waiting import Held
+from batsched_py.ledger.holds import Holds, Release
+from batsched_py.ledger.queue import JobQueue
+from batsched_py.ledger.running import Running
+from batsched_py.ledger.waiting import Held, WaitingJobs
 from batsched_py.protocol.jobs import TICK, Job
 from batsched_py.schedulers.cluster import Cluster
+
+
+class Account(Protocol):
+    """What a ledger has for jobs that wait for others."""
+
+    holds: Holds
+    waiting: WaitingJobs
+    queue: JobQueue
+    running: Running
+
+    def join(self, job: Job) -> None:
+        """A job that was held joins the queue."""
 
 
 class HeldJobs:
@@ -18,7 +32,7 @@ class HeldJobs:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: Account,
         cluster: Cluster,
         listeners: Sequence[Callable[[Release], None]],
         remembers_ends: bool,

@@ -25,7 +25,6 @@ from batsched_py.simulator.catalog import is_plain, refusal
 from batsched_py.simulator.outputs import CountsHosts, Outputs, Results
 from batsched_py.simulator.setup import Setup
 from batsched_py.users import Behaviour, UsersOf, Wrapper
-from batsched_py.workload.dependencies import have_dependencies
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.quick_reader import NativeJobs, RunTimeProfiles
 
@@ -178,8 +177,6 @@ def _why_not_for_jobs(setup: Setup, process: DecisionProcess) -> str | None:
             return "users of a log whose jobs are not kept in memory"
     if not all(_has_plain_profiles(workload, setup.may_send) for workload in workloads):
         return "jobs that do more than compute or sleep"
-    if any(have_dependencies(workload.jobs) for workload in workloads):
-        return "jobs that wait for other jobs"
     if platform.has_nodes and any(have_sizes(workload.jobs) for workload in workloads):
         return "jobs of several sizes on a machine of nodes"
     if any(first_malleable(workload.jobs) is not None for workload in workloads):

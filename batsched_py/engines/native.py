@@ -19,6 +19,7 @@ from batsched_py.ledger import kinds
 from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
 from batsched_py.ledger.queue import JobQueue
 from batsched_py.ledger.running import Running, RunningJob
+from batsched_py.protocol.dependencies import without_dependencies
 from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable, SimulationBegins
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
@@ -34,10 +35,12 @@ from batsched_py.simulator.setup import Setup
 from batsched_py.users import Behaviour, Submission, User, UsersOf, Withdrawal
 from batsched_py.users.broker import actions_of, blame, hears_starts, name_of, next_time_of
 from batsched_py.users.rigid import who
+from batsched_py.workload.dependencies import have_dependencies
 from batsched_py.workload.model import Workload, as_jobs
 from batsched_py.workload.swf.quick_reader import Log, NativeJobs
 
 if TYPE_CHECKING:
+    from batsched_py.engines.native_holds import NativeHolds
     from batsched_py.ledger.nodes import Refusal
     from batsched_py.simulator.paje import PajeTrace
 
@@ -87,6 +90,7 @@ if library is not None:
             "reservation": Reservation,
             "availability_profile": AvailabilityProfile._of_steps,
             "misused": misused,
+            "without_dependencies": without_dependencies,
             "check_job": kinds.check_job,
             "check_name": kinds.check_name,
             "check_function": kinds.check_function,
@@ -118,6 +122,7 @@ class NativeSimulation(Simulation):
         outputs.follow(self._engine.set_write, self._refresh, self._first_submission)
         self._expect_events()
         self._engine.set_procedures(setup.launch_time, setup.cleaning_time, setup.late_jobs_stay)
+        self._holds: NativeHolds | None = None
         self._trace: PajeTrace | None = None
         self._begin_traces()
 
@@ -249,7 +254,27 @@ class NativeSimulation(Simulation):
         cluster = NativeCluster(self._engine, setup, choose, self._is_to_come, self.process.failed, nodes)
         if type(scheduler).estimate is not Scheduler.estimate:
             self._engine.set_estimate(self.process.estimate)
+        if self._may_wait_for_others():
+            self._hold_jobs(cluster)
         return cluster
+
+    def _may_wait_for_others(self) -> bool:
+        """Whether any job may wait for others; users of another kind may submit any."""
+        users = self.process.users
+        if users and not isinstance(users, UsersOf):
+            return True
+        workloads = [*self._setup.workloads, *(users.workloads if isinstance(users, UsersOf) else ())]
+        return any(have_dependencies(workload.jobs) for workload in workloads)
+
+    def _hold_jobs(self, cluster: NativeCluster) -> None:
+        """Let jobs be held that wait for others; where there are several workloads, for any of them."""
+        from batsched_py.engines.native_holds import NativeHolds
+
+        process, users = self.process, self.process.users
+        workloads = users.workloads if isinstance(users, UsersOf) else self._setup.workloads
+        listeners, remembers = process._told_of_releases, process.remembers_ends
+        self._holds = NativeHolds(self._engine, cluster, listeners, remembers, bool(users))
+        self._engine.set_holds(self._holds, len(workloads) > 1)
 
     def _refused(self, job: Job, refusal: Refusal) -> None:
         self.process.cluster._go_to(self._engine.now)
@@ -278,6 +303,8 @@ class NativeSimulation(Simulation):
         count, first = self._engine.left_waiting()
         if count:
             return f"{count} jobs wait, {first} first; they have to be executed or rejected"
+        if self._holds is not None and (fault := self._holds.why_stuck()) is not None:
+            return fault
         return "registration was never finished" if self._engine.registration_is_open else None
 
     def _first_submission(self) -> float | None:

@@ -30,7 +30,7 @@ from batsched_py.simulator.setup import Setup
 if TYPE_CHECKING:
     from batsched_py.ledger.nodes import NodeMachine
 
-_WAITING, _RUNNING = "SUBMITTED", "RUNNING"
+_WAITING, _RUNNING, _HELD = "SUBMITTED", "RUNNING", "NOT_SUBMITTED"
 
 
 class _Rigid(HostResizing):
@@ -267,7 +267,7 @@ class Cluster(cluster.Cluster):
 
     def expect(self, job: Job, run_time: float) -> None:
         run_time = self._check_expected(job, run_time)
-        if not self._engine.state(job.id):
+        if self._engine.state(job.id) not in (_WAITING, _RUNNING):
             raise self._unexpected(job)
         self._engine.expect(job.id, run_time)
 
@@ -313,7 +313,7 @@ class Cluster(cluster.Cluster):
                 self._check_waiting(job_id)
                 self._tell_start(self._execute(decision, decision))
             case ev.RejectJob(job_id=job_id):
-                self._check_waiting(job_id)
+                self._check_waiting(job_id, may_be_held=True)
                 engine.reject(job_id)
             case ev.KillJobs(job_ids=job_ids):
                 rules.check_kill(job_ids, self._is_running, self._is_waiting)
@@ -362,14 +362,16 @@ class Cluster(cluster.Cluster):
         return running
 
     def _is_waiting(self, job_id: str) -> bool:
-        return bool(self._engine.state(job_id) == _WAITING)
+        return self._engine.state(job_id) in (_WAITING, _HELD)
 
     def _is_running(self, job_id: str) -> bool:
         return bool(self._engine.state(job_id) == _RUNNING)
 
-    def _check_waiting(self, job_id: str) -> None:
+    def _check_waiting(self, job_id: str, may_be_held: bool = False) -> None:
         if not self._is_waiting(job_id):
             raise RuleBroken(rules.why_not_waiting(job_id, self._is_running(job_id)))
+        if not may_be_held and self._engine.state(job_id) == _HELD:
+            raise RuleBroken(rules.HELD)
 
     def _check_known(self, job_id: str) -> None:
         if not self._engine.state(job_id) and not self._is_to_come(job_id):

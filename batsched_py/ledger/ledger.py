@@ -386,7 +386,7 @@ class Ledger:
         job = self.queue.get(job_id)
         if job is None:
             if self.waiting.is_held(job_id):
-                raise RuleBroken("the job is held: it waits for other jobs, and is not in the queue")
+                raise RuleBroken(rules.HELD)
             job = self.waiting.get(job_id)
         if job is None:
             raise RuleBroken(rules.why_not_waiting(job_id, job_id in self.running))

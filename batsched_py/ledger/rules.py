@@ -82,6 +82,10 @@ def check_note(text: str) -> None:
         raise RuleBroken('metadata may not contain the character "')
 
 
+#: Why a job cannot be started that waits for others.
+HELD = "the job is held: it waits for other jobs, and is not in the queue"
+
+
 def why_not_waiting(job_id: str, is_running: bool) -> str:
     """Why a job cannot be started or rejected."""
     if is_running:

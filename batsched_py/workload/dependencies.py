@@ -13,8 +13,9 @@ from batsched_py.protocol.jobs import Job
 
 
 def have_dependencies(jobs: Sequence[Job]) -> bool:
-    """Whether any of the jobs waits for others; logs that are kept as columns have no such jobs."""
-    return isinstance(jobs, list) and any(map(depends, jobs))
+    """Whether any of the jobs waits for others; of logs that are kept as columns, some know it at once."""
+    known: bool | None = getattr(jobs, "have_dependencies", None)
+    return isinstance(jobs, list) and any(map(depends, jobs)) if known is None else known
 
 
 def check_dependencies(jobs: Iterable[Job], path: str) -> None:

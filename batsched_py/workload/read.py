@@ -41,18 +41,19 @@ def read_workload(
     path = check_is_file(path)
     ending = path.name.lower()
     rule = walltime_factor, walltime, cancelled
-    as_whole = words is not None or preceding != "ignore" or bool(attributes)
+    with_more = words is not None or bool(attributes)
+    as_whole = with_more or preceding != "ignore"
     by_name = kind is None and not options
-    if by_name and ending.endswith((".swf", ".swf.gz")) and not as_whole:
+    if by_name and ending.endswith((".swf", ".swf.gz")) and not with_more:
         from batsched_py.workload.swf.quick_reader import read_quickly
 
         if cancelled == "leave-out" and processors == "allocated" and walltime != "modelled":
-            workload = read_quickly(path, name, walltime_factor, walltime)
+            workload = read_quickly(path, name, walltime_factor, walltime, preceding)
             if workload is not None:
                 return workload
         from batsched_py.workload.swf.workload import read_swf_workload  # which needs numpy
 
-        if not has_more_fields(path):
+        if not (as_whole or has_more_fields(path)):
             return read_swf_workload(path, name, *rule, processors)
     if kind == "batsim" or (by_name and ending.endswith(".json") and not ending.endswith(".philly.json")):
         from batsched_py.workload.batsim_json import read_batsim_json

@@ -207,6 +207,7 @@ struct Engine {
         estimate.reset();
         demand_of.reset();
         outside.reset();
+        simulation.holds.reset();
         simulation.next_outside = nullptr;
         simulation.estimate = nullptr;
         simulation.demand_of = nullptr;

@@ -98,6 +98,37 @@ private:
     }
 };
 
+// Holds that Python has. It is asked what has become of them whenever something was done.
+class PythonHolds : public Holds {
+public:
+    PythonHolds(nb::object holds, Engine& engine) : holds_(std::move(holds)), engine_(engine) {}
+
+    bool submitted(Job& job, bool could_be_granted) override {
+        return nb::cast<bool>(call("submitted", view_of(job), could_be_granted));
+    }
+    void started(Job& job) override { call("started", view_of(job)); }
+    void over(Job& job, bool success) override { call("over", view_of(job), success); }
+    void comes_back(Job& ended) override {
+        Job& first = ended.execution->first ? *ended.execution->first : ended;
+        call("comes_back", view_of(first), from_utf8(ended.id), from_utf8(Restarts::name_of_next(ended)));
+    }
+    void wake() override { call("wake"); }
+    bool settle() override { return nb::cast<bool>(call("settle")); }
+    void look_after(bool more_may_come) override { call("look_after", more_may_come); }
+
+private:
+    nb::object holds_;
+    Engine& engine_;
+
+    template <class... Arguments>
+    nb::object call(const char* method, Arguments&&... arguments) {
+        engine_.tell_time();
+        nb::object given = holds_.attr(method)(std::forward<Arguments>(arguments)...);
+        std::tie(hold_any, are_unsettled, next_time) = nb::cast<std::tuple<bool, bool, double>>(holds_.attr("state"));
+        return given;
+    }
+};
+
 // Reads whole lines. Of a line that is not in plain digits, `judge` says what its fields are, if it can be used.
 void read_lines(SwfReader& reader, nb::bytes lines, nb::callable judge) {
     reader.read({lines.c_str(), lines.size()}, [&](std::string_view line, size_t number) -> std::optional<SwfReader::Line> {
@@ -132,6 +163,7 @@ std::shared_ptr<Log> new_log(std::string workload, nb::iterable jobs, nb::dict p
         if (is_new_extra) {
             nb::object user = object.attr("user");
             log->users.push_back(user.is_none() ? std::nullopt : std::optional(to_utf8(user)));
+            log->waits.push_back(says_dependencies(extra));
             log->extra_objects.push_back(handle_of(extra));
         }
         log->names.emplace_back(name_in(to_utf8(object.attr("id"))));
@@ -200,6 +232,7 @@ void bind_sources(nb::module_& module, nb::class_<Engine>& engine) {
         .def("finishes", [](const Log& log) { return log_column(log.records.finish); })
         .def("run_times", [](const Log& log) { return log_column(log.records.run_time); })
         .def("in_submission_order", &Log::in_submission_order)
+        .def_prop_ro("has_dependencies", [](const Log& log) { return !log.waits.empty(); })
         .def("has_jobs_without_user", &Log::has_jobs_without_user)
         .def("users",
              [](const Log& log) {
@@ -212,7 +245,7 @@ void bind_sources(nb::module_& module, nb::class_<Engine>& engine) {
              },
              "For each job, the name of its user.");
     nb::class_<SwfReader>(module, "SwfReader", "Reads a log in the Standard Workload Format, piece by piece.")
-        .def(nb::init<std::string, double, double>())
+        .def(nb::init<std::string, double, double, bool>())
         .def("read", &read_lines)
         .def("finish", &SwfReader::finish)
         .def_prop_ro("comments", &comments_of)
@@ -234,6 +267,12 @@ void bind_sources(nb::module_& module, nb::class_<Engine>& engine) {
         .def("add_jobs", [](Engine& self, nb::object jobs, nb::dict profiles) {
             self.simulation.add_source(std::make_unique<PythonSource>(std::move(jobs), std::move(profiles)));
         })
+        .def("set_holds", [](Engine& self, nb::object holds, bool hear_of_all) {
+            auto made = std::make_unique<PythonHolds>(std::move(holds), self);
+            made->hears_of_all = hear_of_all;
+            self.simulation.holds = std::move(made);
+        })
+        .def("join", [](Engine& self, nb::handle id) { self.simulation.join(JobPtr(&self.job_of(id))); })
         .def("accept_users", [](Engine& self) { self.simulation.accept_users(); })
         .def("add_user", [](Engine& self, nb::object user, bool hears_starts, nb::object refusal) {
             self.simulation.users.add(

@@ -5,6 +5,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "simulation.hpp"
@@ -17,6 +18,7 @@ namespace batsched {
 inline struct Types {
     nb::handle job, read_only, host_set, submission, withdrawal, computation, delay, states, rule_broken, policy_error, event_broken;
     nb::handle running_job, reservation, availability_profile;
+    nb::handle without_dependencies;
     nb::handle blame, next_time, actions, user_name;
     nb::handle check_job, check_name, check_function, expected, number, count, misused, refuse_copy;
 } types;
@@ -132,6 +134,7 @@ inline nb::object extra_of(const Log& log, uint32_t extra) {
             double value = log.extras[extra][place];
             if (value != -1) made[names[place]] = static_cast<int64_t>(value);
         }
+        if (extra < log.after.size() && !log.after[extra].empty()) made["after"] = from_utf8(log.after[extra]);
         known = handle_of(types.read_only(made));
     }
     return object_of(known);
@@ -155,8 +158,9 @@ inline nb::object view_of(Job& job) {
         const Handle& source = job.as_submitted().source;
         nb::object extra = job.log ? extra_of(*job.log, job.extra)
                                    : source.get() ? object_of(source).attr("extra") : nb::dict();
-        job.view = handle_of(new_job(job.id, job.told_submission, job.request.hosts, job.told_walltime,
-                                     job.profile.name, extra));
+        nb::object made = new_job(job.id, job.told_submission, job.request.hosts, job.told_walltime,
+                                  job.profile.name, extra);
+        job.view = handle_of(job.as_submitted().waits && !job.waits ? types.without_dependencies(made) : made);
     }
     return object_of(job.view);
 }
@@ -221,12 +225,20 @@ inline Profile profile_of(nb::handle profile, std::string name, bool in_ticks) {
             delay ? Profile::Kind::kDelay : Profile::Kind::kComputation};
 }
 
+// Whether a job waits for others, or is a task of an array (specification: batsched_py/protocol/dependencies.py).
+inline bool says_dependencies(nb::handle extra) {
+    if (!PyDict_Check(extra.ptr())) return false;
+    nb::dict fields = nb::borrow<nb::dict>(extra);
+    return fields.contains("after") || fields.contains("array");
+}
+
 inline JobPtr job_from(nb::handle object) {
     JobPtr job(new Job);
     job->id = to_utf8(object.attr("id"));
     job->submission = nb::cast<double>(object.attr("submission_time"));
     job->request = {nb::cast<int64_t>(object.attr("size"))};
     job->walltime = nb::cast<double>(object.attr("walltime"));
+    job->waits = says_dependencies(object.attr("extra"));
     job->source = handle_of(nb::borrow(object));
     return job;
 }

@@ -9,14 +9,9 @@ from typing import Any
 import pytest
 
 import batsched_py as bp
-from batsched_py.decision.process import DecisionProcess
-from batsched_py.engines import why_not_native
 from batsched_py.errors import Deadlock, InputError
 from batsched_py.protocol.dependencies import read_array, read_dependency
 from batsched_py.schedulers import SCHEDULERS
-from batsched_py.simulator.outputs import Outputs
-from batsched_py.simulator.platform import Platform
-from batsched_py.simulator.setup import Setup
 from batsched_py.testing.runs import schedule_of
 from batsched_py.workload.sources import read_log
 from tests.dependencies.reference import random_jobs, workload_of
@@ -127,17 +122,6 @@ def test_a_simulation_that_would_get_stuck_says_why() -> None:
         schedule_of(SCHEDULERS.create("fcfs", {}), workload({"id": "1", "after": "after:w1!7"}), 4)
     with pytest.raises(Deadlock, match=r"afterok:w1!7: w1!7 was never submitted"):
         schedule_of(SCHEDULERS.create("fcfs", {}), workload({"id": "1", "after": "afterok:w1!7"}), 4)
-
-
-def test_the_native_engine_leaves_such_jobs_to_the_python_engine() -> None:
-    process, outputs = DecisionProcess(SCHEDULERS.create("fcfs", {})), Outputs(None)
-    plain = Setup(Platform.homogeneous(4), [workload({"id": "1"})])
-    waiting = Setup(Platform.homogeneous(4), [workload({"id": "1", "array": "a%1"})])
-    assert why_not_native(plain, process, outputs) != "jobs that wait for other jobs"
-    assert why_not_native(waiting, process, outputs) in (
-        "jobs that wait for other jobs",
-        "the native engine is not installed, or turned off",
-    )
 
 
 def test_the_validator_finds_jobs_that_did_not_wait(tmp_path: Path) -> None:

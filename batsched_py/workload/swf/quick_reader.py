@@ -28,7 +28,7 @@ from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job, ReadOnlyDict
 from batsched_py.protocol.profiles import Profile
 from batsched_py.workload.lines import has_more_fields, read_lines
-from batsched_py.workload.model import Jobs, Places, WalltimeRule, Workload
+from batsched_py.workload.model import Jobs, Places, PrecedingRule, WalltimeRule, Workload
 from batsched_py.workload.swf import conventions
 from batsched_py.workload.swf.conventions import BadLines, never_started, profile_name
 
@@ -51,6 +51,11 @@ class NativeJobs(Jobs):
 
     def __init__(self, log: Log) -> None:
         self.log = log
+
+    @property
+    def have_dependencies(self) -> bool:
+        """Whether any of the jobs waits for others."""
+        return bool(self.log.has_dependencies)
 
     def __len__(self) -> int:
         return len(self.log)
@@ -221,14 +226,20 @@ _WHOLE = frozenset(name for name, kind in Record.__annotations__.items() if kind
 _WORD = re.compile(rb"[^\x00-\x20]+")
 
 
-def read_quickly(path: Path, name: str, walltime_factor: float, walltime: WalltimeRule) -> Workload | None:
+def read_quickly(
+    path: Path,
+    name: str,
+    walltime_factor: float,
+    walltime: WalltimeRule,
+    preceding: PrecedingRule = "ignore",
+) -> Workload | None:
     """The workload of an SWF log, or None if it is left to the complete reader."""
     factor = conventions.run_time_factor(walltime, walltime_factor)
     pieces = read_lines(path, PIECE)
     if native.library is None:
-        found = read_jobs(pieces, LARGE, name, factor)
+        found = read_jobs(pieces, LARGE, name, factor) if preceding == "ignore" else None
     else:
-        found = _read_natively(path, pieces, name, factor)
+        found = _read_natively(path, pieces, name, factor, preceding == "wait")
     if found is None:
         return None
     if found.nb_unsized:
@@ -258,10 +269,12 @@ def read_quickly(path: Path, name: str, walltime_factor: float, walltime: Wallti
     )
 
 
-def _read_natively(path: Path, pieces: Iterable[bytes], workload: str, factor: float) -> JobsRead | None:
+def _read_natively(
+    path: Path, pieces: Iterable[bytes], workload: str, factor: float, wait: bool
+) -> JobsRead | None:
     """The jobs of any log, with a warning about records that cannot be used; None if no record can be."""
     assert native.library is not None
-    reader = native.library.SwfReader(workload, conventions.LOG_SPEED, factor)
+    reader = native.library.SwfReader(workload, conventions.LOG_SPEED, factor, wait)
     bad = BadLines()
 
     def judge(line: bytes, number: int) -> list[float] | None:
