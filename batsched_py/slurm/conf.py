@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.simulator.machine_files import KEYS, NodeKind
 from batsched_py.simulator.platform import MOST_HOSTS
@@ -27,6 +28,7 @@ from batsched_py.slurm.policy.settings import (
     Priority,
     Scheduling,
     Selection,
+    Switch,
     is_unused,
 )
 from batsched_py.slurm.reading import Findings, count
@@ -71,6 +73,9 @@ def read_cluster(path: Path, findings: Findings, scheduling: Mapping[str, Any] |
     reader = _Reader(findings, scheduling=scheduling)
     for line in lines:
         reader.take(line)
+    if (beside := path.with_name("topology.conf")).is_file():
+        for line in read_conf(beside, findings.mistake):
+            reader.take_switch(line)
     machine = node_kinds(path, lines, findings.mistake, typed=True)
     if not reader.partitions:
         findings.mistake(str(path), "there is no line PartitionName=... with a partition")
@@ -121,6 +126,7 @@ class _Reader:
         self._partition_defaults: Values = {}
         self._node_defaults: dict[str, str] = {}
         self._nodes: list[NodeSettings] = []
+        self._switches: list[Switch] = [] if known is None else list(known.switches)
         self.partitions: dict[str, Partition] = dict(self._known)
         self.licences: dict[str, int] = {}
         self._has_database = known is not None
@@ -141,6 +147,15 @@ class _Reader:
             for name, text in line.settings.items():
                 self._setting(line, name, text)
 
+    def take_switch(self, line: ConfLine) -> None:
+        """Take a line of a ``topology.conf``."""
+        if "switchname" not in line.settings:
+            self._findings.left_out(line.where, f"{next(iter(line.names.values()))} is not modelled")
+            return
+        below = tuple(expand(line.get("switches")))
+        for name in expand(line.get("switchname")):
+            self._switches.append(Switch(name, line.get("nodes"), below))
+
     def configuration(self) -> Configuration:
         """The configuration of all lines; each value has been checked."""
         selection = self._values["selection"]
@@ -155,7 +170,9 @@ class _Reader:
             table: msgspec.convert(self._values[table], kind) for table, kind in _TABLES.items() if table
         }
         nodes, partitions = tuple(self._nodes), tuple(self.partitions.values())
-        return Configuration(**self._values[""], **content, nodes=nodes, partitions=partitions)
+        switches = tuple(self._switches) if content["selection"].topology == "tree" else ()
+        made = Configuration(**self._values[""], **content, nodes=nodes, partitions=partitions)
+        return replace(made, switches=switches)
 
     def _setting(self, line: ConfLine, name: str, text: str) -> None:
         written = line.names[name]

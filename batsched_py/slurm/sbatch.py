@@ -137,7 +137,8 @@ def _take(submission: Submission, option: str, findings: Findings, text: str) ->
     place, read = _switch("exclusive_user") if of_user else _READERS[option]
     value, of_job = read(text), place.removeprefix(_FIELD)
     if option == "switches":
-        value, submission.fields["switch_wait"] = value
+        submission.fields["switches"], submission.fields["switch_wait"] = value
+        value = value[0] == 1
     if of_job == place:
         if place == "resources_per_node":  # two options tell of these
             value = submission.resources_per_node | value
@@ -253,16 +254,14 @@ def _exclusive(text: str) -> bool:
     return True
 
 
-def _switches(text: str) -> tuple[bool, float | None]:
-    """Whether its nodes must be behind one switch, and how long it waits for that.
-
-    Slurm takes no notice of other numbers of switches.
+def _switches(text: str) -> tuple[int, float | None]:
+    """Behind how many switches its nodes may be, and how long it waits for that.
 
     >>> _switches("1@10"), _switches("2")
-    ((True, 600.0), (False, None))
+    ((1, 600.0), (2, None))
     """
     number, _, wait = text.partition("@")
-    return _positive(number) == 1, time_limit(wait) if wait else None
+    return _positive(number), time_limit(wait) if wait else None
 
 
 #: What a name in the field ``slurm`` of a job begins with here.

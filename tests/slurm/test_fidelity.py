@@ -41,7 +41,7 @@ STEADY = ("linear-1", "mixed-2", "parts-1", "fresh-1")
 GIVEN = ("basic-1", "plans-1", "shared-1")
 
 #: Those that are there for a single question each.
-SHORT = ("after-1", "gpus-2", "requeue-1", "tasks-1", "tasks-2")
+SHORT = ("after-1", "gpus-2", "requeue-1", "switches-1", "switches-2", "tasks-1", "tasks-2")
 
 OWN = sorted({path.parent.name for path in RECORDED.glob("*/jobs.csv")} - set(SHORT))
 

@@ -11,7 +11,7 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.slurm.policy.plan import PYTHON
 from batsched_py.slurm.policy.setup import Setup
 from batsched_py.testing.runs import rows_of
-from tests.slurm.scenario import Twin, read_scenario
+from tests.slurm.scenario import RECORDED, Twin, assert_same_places, read_scenario
 
 CONF = """\
 SelectType=select/cons_tres
@@ -28,6 +28,9 @@ SwitchName=s2 Nodes=n[3-5]
 SwitchName=s3 Nodes=n[6-8]
 SwitchName=top Switches=s[1-3]
 """
+
+
+FLAT = CONF.replace("topology/tree", "topology/none")
 
 
 def places(tmp_path: Path, *jobs: str, conf: str = CONF) -> dict[str, tuple[float, set[str]]]:
@@ -54,17 +57,17 @@ def nodes(text: str) -> set[str]:
     return {f"n{number}" for number in text}
 
 
-def test_the_switch_with_the_most_nodes_is_taken_if_they_are_enough(tmp_path: Path) -> None:
-    found = places(tmp_path, "0,900,-N 2 --exclusive -t 20", "1,900,-N 2 --exclusive -t 20")
-    assert found["1"][1] == nodes("34"), "not the switch that would be filled"
-    assert found["2"][1] == nodes("67"), "three are left there, and two elsewhere"
-    flat = places(tmp_path, "0,900,-N 2 --exclusive -t 20", conf=CONF.replace("tree", "none"))
-    assert flat["1"][1] == nodes("12")
+@pytest.mark.parametrize(("name", "started"), [("switches-1", 64.5), ("switches-2", 71.0)])
+def test_jobs_start_when_and_where_the_real_one_starts_them(name: str, started: float) -> None:
+    """Two levels of switches with weights, and three levels; jobs wait for few switches."""
+    assert_same_places(RECORDED / name, started)
 
 
-def test_one_node_of_each_switch_in_turn_if_none_has_enough(tmp_path: Path) -> None:
-    found = places(tmp_path, "0,900,-N 4 --exclusive -t 20")
-    assert found["1"][1] == nodes("1362")
+def test_the_switch_that_fits_best_is_taken(tmp_path: Path) -> None:
+    found = places(tmp_path, "0,900,-N 2 --exclusive -t 20", "1,900,-N 3 --exclusive -t 20")
+    assert (found["1"][1], found["2"][1]) == (nodes("12"), nodes("345"))
+    flat = places(tmp_path, "0,9,-N 1 --exclusive -w n2 -t 20", "1,9,-N 2 --exclusive -t 9", conf=FLAT)
+    assert flat["2"][1] == nodes("34"), "the set of neighbours that fits best"
 
 
 def test_nodes_that_a_job_must_have_tell_which_switch(tmp_path: Path) -> None:
@@ -96,11 +99,10 @@ def test_a_job_waits_for_one_switch_and_then_does_without(tmp_path: Path) -> Non
 
 def test_switches_may_count_for_those_only_who_ask(tmp_path: Path) -> None:
     conf = CONF + "TopologyParam=TopoOptional\n"
-    found = places(
-        tmp_path, "0,9,-N 2 --exclusive -t 20", "100,9,-N 2 --exclusive --switches=1 -t 20", conf=conf
-    )
-    assert found["1"][1] == nodes("12")
-    assert found["2"][1] == nodes("34")
+    jobs = "0,9,-N 3 --exclusive -t 20", "100,9,-N 3 --exclusive --switches=1 -t 20"
+    found = places(tmp_path, *jobs, conf=conf)
+    assert found["1"][1] == nodes("123")
+    assert found["2"][1] == nodes("345")
 
 
 @pytest.mark.parametrize("options", ["-n 5", "-n 3 -c 2", "-N 3 -n 3", "-n 13", "-N 2-4 -n 4"])

@@ -74,8 +74,10 @@ class JobFields(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     exclude: str = ""
     """Nodes that it must not have."""
     contiguous: bool = False
+    switches: Count = 0
+    """``--switches``: its nodes are to be behind so many leaf switches at most; 0 is any number."""
     switch_wait: Annotated[float, Meta(ge=0)] | None = None
-    """So long it waits for nodes behind one switch, if it asks for that; ``max_switch_wait`` if left out."""
+    """So long it waits for that; ``max_switch_wait`` if left out."""
     spread: bool = False
     use_min_nodes: bool = False
     oversubscribe: bool = False
@@ -179,8 +181,8 @@ class Asked(Struct, frozen=True, gc=False):
     """Whether the least loaded nodes are taken first, and not those that follow one another."""
     contiguous: bool = False
     """Whether its nodes must follow one another."""
-    one_switch: bool = False
-    """Whether all its nodes must be behind one leaf switch."""
+    most_switches: int = 0
+    """Its nodes must be behind so many leaf switches at most; 0 is any number."""
     of_job: tuple[tuple[tuple[int, ...], int], ...] = ()
     """GPUs of the whole job: as which resources they count, the most special one first, and how many."""
     gpus: tuple[tuple[int, int], ...] = ()
@@ -396,7 +398,7 @@ class WaitingRecord:
     makes_way_as: str | None = None
     """Its partition or QOS, as far as it makes way for others; what nobody has asked for is not known."""
     relaxed: Asked | None = None
-    """What it asks for when it has waited long enough for nodes behind one switch."""
+    """What it asks for when it has waited long enough for nodes behind few switches."""
     patient_until: float = inf
     """When that is so."""
     latest_start: float = inf

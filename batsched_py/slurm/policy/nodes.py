@@ -9,10 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from batsched_py.protocol.hosts import expand
+
+if TYPE_CHECKING:
+    from batsched_py.slurm.policy.topology import Switches
 
 KIBIBYTES = 1024
 """Of a megabyte, which is the unit of memory in the configuration."""
@@ -44,12 +48,12 @@ class Machine:
         nodes: Sequence[Node],
         down: int = 0,
         mixes_weights: bool = False,
-        switches: Sequence[int] = (),
+        switches: Switches | None = None,
         switches_if_asked: bool = False,
     ) -> None:
         self.nodes = list(nodes)
-        self.switches = list(switches)
-        """The nodes behind each leaf switch, where these count."""
+        self.switches = switches
+        """The tree of switches, where it counts."""
         self.switches_if_asked = switches_if_asked
         """Whether they count only for jobs that ask for one switch."""
         self.mixes_weights = mixes_weights

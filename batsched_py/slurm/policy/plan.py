@@ -323,4 +323,5 @@ NATIVE = None if library is None else Kernel(*(getattr(library.slurm, each.__nam
 
 def kernel_of(machine: Machine) -> Kernel:
     """The native one if there is one for such a machine; it knows no switches."""
-    return PYTHON if NATIVE is None or max(machine.cpus) > MOST_CPUS or machine.switches else NATIVE
+    is_simple = max(machine.cpus) <= MOST_CPUS and machine.switches is None
+    return NATIVE if NATIVE is not None and is_simple else PYTHON

@@ -16,7 +16,7 @@ from msgspec import Struct
 from batsched_py.slurm.policy.job import Asked
 from batsched_py.slurm.policy.nodes import Machine, Share, Usage, neighbours, places
 from batsched_py.slurm.policy.taking import Columns, Taking, dealt, most_nodes, shared_out
-from batsched_py.slurm.policy.topology import nb_switches, take_by_switches
+from batsched_py.slurm.policy.topology import Switches, take_by_switches
 
 
 class Selector(Struct, frozen=True):
@@ -52,9 +52,10 @@ class Selector(Struct, frozen=True):
     ) -> dict[int, int] | None:
         """Choose of all nodes with room, or else leave out the smallest, more and more, until the rest do."""
         chosen = self._choose_some(asked, room, free, by_weight)
-        if chosen is not None and asked.one_switch and nb_switches(self.machine.switches, bits(chosen)) > 1:
-            return None
-        return chosen
+        switches = self.machine.switches
+        if chosen is None or switches is None or not asked.most_switches:
+            return chosen
+        return chosen if switches.nb_leaves(bits(chosen)) <= asked.most_switches else None
 
     def _choose_some(
         self, asked: Asked, room: dict[int, int], free: Columns, by_weight: list[int]
@@ -99,7 +100,7 @@ class Selector(Struct, frozen=True):
             return None
         if (
             self.machine.is_uniform
-            and not self.machine.switches
+            and self.machine.switches is None
             and asked.cpus <= asked.least_nodes == asked.wanted_nodes
             and not (asked.required or asked.gpus or asked.contiguous or asked.least_loaded)
         ):
@@ -160,8 +161,8 @@ class Selector(Struct, frozen=True):
             return None
         for node in places(asked.required):
             taking.take(node)
-        if self._goes_by_switches(asked):
-            if not take_by_switches(taking, nodes, asked.required, by_weight, self.machine.switches):
+        if (switches := self._switches_for(asked)) is not None:
+            if not take_by_switches(taking, nodes, asked.required, by_weight, switches):
                 return None
             by_weight = ()
         for node in _around(asked.required, nodes, by_weight):
@@ -183,11 +184,10 @@ class Selector(Struct, frozen=True):
         is_enough = taking.cpus_left <= 0 and taking.least_nodes_left <= 0 and taking.have_gpus()
         return taking.chosen if is_enough else None
 
-    def _goes_by_switches(self, asked: Asked) -> bool:
-        """Whether leaf switches count for a job."""
-        machine = self.machine
-        counts = bool(machine.switches) and (asked.one_switch or not machine.switches_if_asked)
-        return counts and not (asked.least_loaded or asked.contiguous)
+    def _switches_for(self, asked: Asked) -> Switches | None:
+        """The switches if they count for a job."""
+        counts = asked.most_switches or not self.machine.switches_if_asked
+        return self.machine.switches if counts and not (asked.least_loaded or asked.contiguous) else None
 
     def _share(self, asked: Asked, chosen: dict[int, int], usage: Usage) -> Share:
         """What a job takes of the nodes that it shares."""

@@ -117,6 +117,16 @@ class NodeSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     state: Literal["up", "down", "drain"] = "up"
 
 
+class Switch(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A switch of ``topology.conf``: an entry of ``[[switches]]``."""
+
+    name: str
+    nodes: str = ""
+    """The nodes behind a leaf switch."""
+    below: tuple[str, ...] = ()
+    """The switches behind any other."""
+
+
 class Scheduling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """``SchedulerType``, ``SchedulerParameters``, and what else of ``slurm.conf`` shapes the loops.
 
@@ -396,7 +406,7 @@ ReservationFlag = Literal[
 
 #: Those that the policy or the importer acts on, and those that change nothing for jobs that are simulated.
 HEEDED_RESERVATION_FLAGS = frozenset(
-    "daily flex hourly ignore_jobs magnetic maint overlap spec_nodes static weekly".split()
+    "daily flex ignore_jobs magnetic maint overlap spec_nodes static weekly".split()
 )
 
 
@@ -471,6 +481,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     priority: Priority = Priority()
     preemption: Preemption = Preemption()
     nodes: tuple[NodeSettings, ...] = ()
+    switches: tuple[Switch, ...] = ()
     partitions: tuple[Partition, ...] = ()
     qos: tuple[Qos, ...] = ()
     associations: tuple[Association, ...] = ()
@@ -493,6 +504,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     def __post_init__(self) -> None:
         _seconds(self.start)
         for what, names in (
+            ("switches", [switch.name for switch in self.switches]),
             ("partitions", [partition.name for partition in self.partitions]),
             ("qos", [qos.name for qos in self.qos]),
             ("associations", [(each.account, each.user, each.partition) for each in self.associations]),
@@ -501,7 +513,12 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
             if len(set(names)) != len(names):
                 twice = next(name for place, name in enumerate(names) if name in names[:place])
                 raise ValueError(f"{what} has {twice!r} twice")
-        named = [each.nodes for each in self.nodes] + [each.nodes for each in self.partitions]
+        known = {switch.name for switch in self.switches}
+        for switch in self.switches:
+            if missing := set(switch.below) - known:
+                raise ValueError(f"switch {switch.name!r} names {min(missing)!r}, which is not there")
+        named = [switch.nodes for switch in self.switches] + [each.nodes for each in self.nodes]
+        named += [each.nodes for each in self.partitions]
         for nodes in named + [each.nodes for each in self.reservations]:
             expand(nodes)
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from batsched_py.errors import InputError
 from batsched_py.ledger.free_nodes import Licences
 from batsched_py.ledger.nodes import NodeMachine, demand_of
-from batsched_py.protocol.hosts import HostSet, expand
+from batsched_py.protocol.hosts import HostSet, compact, expand
 from batsched_py.protocol.jobs import Host, Job
 from batsched_py.protocol.requests import Request, read_request
 from batsched_py.slurm.policy.access import Never, why_not_in
@@ -31,14 +31,16 @@ from batsched_py.slurm.policy.limits import Accounts, Limits
 from batsched_py.slurm.policy.nodes import Machine, Node, natural, places
 from batsched_py.slurm.policy.plan import kernel_of
 from batsched_py.slurm.policy.priorities import Basic, ByFormula, Multifactor, Priorities
-from batsched_py.slurm.policy.settings import Configuration, NodeSettings, Partition
+from batsched_py.slurm.policy.selection import bits
+from batsched_py.slurm.policy.settings import Configuration, NodeSettings, Partition, Switch
 from batsched_py.slurm.policy.state import Preemption, Reservations, State
+from batsched_py.slurm.policy.topology import Switches
 from batsched_py.slurm.policy.turns import RUNS_ALREADY, turns_of
 
 #: What shapes a request beside its resources and its GPUs: jobs that are alike in this ask for the same.
 _shape = attrgetter(
     "cpus_per_task", "least_cpus", "cpus_of_core", "tasks_of_core", "all_memory", "contiguous", "node_list",
-    "exclude",
+    "exclude", "switches",
 )  # fmt: skip
 
 
@@ -130,15 +132,21 @@ class Setup:
             switches_if_asked=self._configuration.selection.topo_optional,
         )
 
-    def _switches(self, names: Sequence[str]) -> list[int]:
-        """The nodes behind each leaf switch, if switches count; the order is that of their first nodes."""
-        selection, found = self._configuration.selection, dict[str, int]()
-        if selection.topology == "tree" and selection.type == "cons_tres":
-            switch_of = {node.name: node.switch for node in self._platform.nodes}
-            for place, name in enumerate(names):
-                if switch := switch_of[name]:
-                    found[switch] = found.get(switch, 0) | 1 << place
-        return list(found.values())
+    def _switches(self, names: Sequence[str]) -> Switches | None:
+        """The tree of switches, if it counts; without one, all those of the platform are below one."""
+        selection = self._configuration.selection
+        if selection.topology != "tree" or selection.type != "cons_tres":
+            return None
+        settings = self._configuration.switches
+        if not settings:
+            behind: dict[str, list[str]] = {}
+            for node in self._platform.nodes:
+                behind.setdefault(node.switch, []).append(node.name)
+            settings = tuple(Switch(name, compact(nodes)) for name, nodes in behind.items() if name)
+            settings += (Switch("", below=tuple(switch.name for switch in settings)),) if settings else ()
+        place = {name: number for number, name in enumerate(names)}
+        nodes = [bits(place[name] for name in expand(each.nodes) if name in place) for each in settings]
+        return Switches.of(settings, nodes) if settings else None
 
     def _units(self, settings: NodeSettings, cpus: int) -> tuple[int, int]:
         """How many processors of a node are a core, and in multiples of how many they are given out."""
@@ -212,7 +220,7 @@ class Setup:
             record = WaitingRecord(job, self._count, fields, partition, asked, limit, least, eligible)
             qos = self._accounts.qos_of(record)
             flags = () if qos is None else qos.flags
-            if asked.one_switch:
+            if asked.most_switches:
                 self._let_wait_for_a_switch(record)
             record.reserves = "no_reserve" not in flags
             record.turn = RUNS_ALREADY if fields.runs else self._turns[None if qos is None else qos.name]
@@ -234,10 +242,10 @@ class Setup:
         return records, never
 
     def _let_wait_for_a_switch(self, record: WaitingRecord) -> None:
-        """Let a job wait for nodes behind one switch for so long, and not longer."""
+        """Let a job wait for nodes behind few switches for so long, and not longer."""
         most, own = self._configuration.scheduling.max_switch_wait, record.fields.switch_wait
         record.patient_until = record.eligible + (most if own is None else min(own, most))
-        record.relaxed = replace(record.asked, one_switch=False, number=-1 - record.asked.number)
+        record.relaxed = replace(record.asked, most_switches=0, number=-1 - record.asked.number)
 
     def _why_never(
         self, record: WaitingRecord, time_limit: float, qos: str, flags: Collection[str]
@@ -264,9 +272,10 @@ class Setup:
             required = self.machine.named(expand(fields.node_list))
             request = replace(request, least_nodes=max(request.least_nodes, required.bit_count()))
             asked = asked_of(len(self._asked), request, fields, nodes, self._rules(partition), required)
-            asked = self._asked[key] = replace(
-                asked, one_switch=request.one_switch and bool(self.machine.switches)
-            )
+            most = fields.switches or int(request.one_switch)
+            if most and self.machine.switches is not None:
+                asked = replace(asked, most_switches=most)
+            self._asked[key] = asked
         return asked
 
     def _rules(self, of: PartitionRecord) -> PartitionRules:

@@ -354,7 +354,7 @@ class State:
         return min([moment for moment in moments if moment > now], default=inf)
 
     def relax(self, now: float) -> None:
-        """Let those go without nodes behind one switch that have waited for them long enough."""
+        """Let those do without nodes behind few switches that have waited for them long enough."""
         for each in self._special:
             if each.relaxed is not None and each.patient_until <= now:
                 self.epoch += 1
