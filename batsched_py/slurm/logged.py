@@ -127,8 +127,6 @@ def jobs_of(
     for what, count in log.guessed.items():
         if not what.startswith("size of the machine"):
             findings.left_out(log.path, f"guessed: {what} ({count} x)")
-    if parts := sum("+" in name for name in log.more["id"].tolist()):
-        findings.left_out(log.path, f"a part of a heterogeneous job starts without the others ({parts} x)")
     maker = LogMaker(configuration, words, clock)
     start = start_of(log)
     later = 0.0 if start is None or clock.start is None else start + float(log.submit.min()) - clock.start
@@ -273,6 +271,9 @@ class _LogSubmissions:
         self._lines = log.more.get("submit_line")
         self._default = [partition.name for partition in configuration.partitions if partition.default]
         self._reservations = sorted(configuration.reservations, key=lambda each: each.start)
+        ids = log.more["id"].tolist() if "id" in log.more else ()
+        self._nb_parts = Counter(name.partition("+")[0] for name in ids if "+" in name)
+        """How many parts each heterogeneous job has."""
         self.later = later
         """How long after the beginning the first job is submitted, in seconds."""
         self._first = float(log.submit.min()) - later
@@ -294,7 +295,7 @@ class _LogSubmissions:
     def of(self, job: Job, row: int) -> Submission:
         """The submission of a job of the workload, which has a row in the log."""
         line = str(self._lines[row]) if self._lines is not None else ""
-        told = self._told(line)
+        told = self._told(line, self._part_of(row)[1])
         if told is None:
             return self.of_columns(job, row)
         said, is_all = told
@@ -337,10 +338,15 @@ class _LogSubmissions:
             fields=fields,
         )
 
-    def _told(self, line: str) -> tuple[Submission, bool] | None:
+    def _part_of(self, row: int) -> tuple[str, int]:
+        """The heterogeneous job that a job is a part of, if it is one, and which part."""
+        name, plus, number = self.id_of(row).partition("+") if "id" in self.log.more else ("", "", "")
+        return (name, int(number)) if plus and number.isdecimal() else ("", 0)
+
+    def _told(self, line: str, part: int) -> tuple[Submission, bool] | None:
         """What a command asks for, and whether nothing else can tell of that; nothing if it is no command."""
         findings = Findings()
-        told = read_submit_line(line, self.log.path, findings) if line else None
+        told = read_submit_line(line, self.log.path, findings, part) if line else None
         if findings.mistakes:
             self._counted[f"a command is not understood: {findings.mistakes[0].what}"] += 1
             return None
@@ -423,6 +429,8 @@ class _LogSubmissions:
             fields["runs"] = True
         if "reservation" in fields:
             fields["reservation"] = self._reservation(fields["reservation"], row)
+        if (het := self._part_of(row)[0]) and "runs" not in fields:
+            fields |= {"het": het, "het_size": self._nb_parts[het]}
         if self._executables[row]:
             fields["name"] = str(self._executables[row])
         return fields

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from batsched_py.protocol.shown import shown
 from batsched_py.slurm.reading import Findings, number, read_text
-from batsched_py.slurm.sbatch import Submission, read_options
+from batsched_py.slurm.sbatch import Submission, in_parts, part_name, read_options
 
 COLUMNS = ("at", "run", "args")
 
@@ -48,16 +48,23 @@ def read_submissions(path: Path, findings: Findings) -> Iterator[Submission]:
             continue
         values = dict(zip(head, row, strict=True))
         with findings.noting(where):
-            submitted = _submission(place, values, where, findings)
-            submitted.at = last = max(submitted.at, last) + SUBMITTING
-            yield submitted
+            parts = list(_submissions(place, values, where, findings))
+            last = max(parts[0].at, last) + SUBMITTING
+            for submitted in parts:
+                submitted.at = last
+                yield submitted
 
 
-def _submission(place: int, values: dict[str, str], where: str, findings: Findings) -> Submission:
+def _submissions(place: int, values: dict[str, str], where: str, findings: Findings) -> Iterator[Submission]:
+    """The submission of a line; of a heterogeneous job, one for each of its parts."""
     for name in _JOB.findall(values["args"]):
         if not 1 <= int(name) < place:
             raise ValueError(f"{shown('%' + name)} is no job above this line")
-    submission = read_options(shlex.split(_JOB.sub(r"\1", values["args"])), where, findings)
-    submission.name, submission.user = str(place), submission.user or USER
-    submission.run_time, submission.at = number(values["run"]) + LAUNCHING, number(values["at"])
-    return submission
+    parts = in_parts(shlex.split(_JOB.sub(r"\1", values["args"])))
+    for number_of_part, words in enumerate(parts):
+        submission = read_options(words, where, findings)
+        submission.name, submission.user = part_name(str(place), number_of_part), submission.user or USER
+        submission.run_time, submission.at = number(values["run"]) + LAUNCHING, number(values["at"])
+        if len(parts) > 1:
+            submission.fields |= {"het": str(place), "het_size": len(parts)}
+        yield submission

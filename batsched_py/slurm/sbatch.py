@@ -112,12 +112,36 @@ def read_options(
     return submission
 
 
+def in_parts(words: Sequence[str]) -> list[list[str]]:
+    """The options of each part of a heterogeneous job, between which colons stand alone.
+
+    >>> in_parts(["-n", "4", ":", "-n", "1"])
+    [['-n', '4'], ['-n', '1']]
+    """
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word == ":":
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def part_name(name: str, number: int) -> str:
+    """What a part of a heterogeneous job is called; the first one as the job itself."""
+    return f"{name}+{number}" if number else name
+
+
 #: The commands that submit jobs.
 _COMMANDS = ("sbatch", "srun", "salloc")
 
 
-def read_submit_line(line: str, where: str, findings: Findings) -> tuple[Submission, bool] | None:
+def read_submit_line(
+    line: str, where: str, findings: Findings, part: int = 0
+) -> tuple[Submission, bool] | None:
     """What a command asks for, and whether that is all its job asked for; nothing if it is no such command.
+
+    If it asks for a heterogeneous job, one of its parts counts, or none if it has not so many.
 
     A script may ask for more, and so may an option that is not modelled. Slurm writes its words down without
     the quotes that held them together, so a text of several words ends the options that are read.
@@ -125,7 +149,10 @@ def read_submit_line(line: str, where: str, findings: Findings) -> tuple[Submiss
     command, *words = line.split() or [""]
     if (command := command.rpartition("/")[2]) not in _COMMANDS:
         return None
-    submission = read_options(words, where, findings, up_to_script=True)
+    parts = in_parts(words)
+    if part >= len(parts):
+        return None
+    submission = read_options(parts[part], where, findings, up_to_script=True)
     is_wrapped = any(word == "--wrap" or word.startswith("--wrap=") for word in words)
     is_all = (is_wrapped or command != "sbatch") and not findings.unmodelled
     return submission, is_all

@@ -60,6 +60,10 @@ class JobFields(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """Whether it asks for all the memory of its nodes, whatever a partition gives a job that does not say."""
     gpus: dict[str, Count] = {}
     """GPUs of the whole job, by name; Slurm decides how many of them each node gives."""
+    het: str = ""
+    """The heterogeneous job that it is a part of; all parts start together."""
+    het_size: Count = 0
+    """How many parts that has."""
     reservation: str = ""
     requeue: bool | None = None
     """Whether it may be put back into the queue; ``job_requeue`` of the configuration if left out."""
@@ -430,6 +434,7 @@ class WaitingRecord:
             or self.nb_partitions > 1
             or self.latest_start < inf
             or self.relaxed is not None
+            or self.fields.het
         )
 
     def give_priority(self, priority: int) -> None:

@@ -69,7 +69,8 @@ class MainLoop:
                 continue
             if record.asked.least_nodes > (available & partition.nodes).bit_count():
                 self._marks = True
-            waits = _try(state, record, now, available, start, cancel)
+            is_part = bool(record.fields.het)  # the backfill loop starts these
+            waits = is_part or _try(state, record, now, available, start, cancel)
             if waits is None:
                 started.add(record.job.id)
             elif waits and names_none and not _is_too_young(state, record, now):
@@ -192,7 +193,8 @@ class Backfill:
         )
         """Whether each job may have a planned start."""
         hears = self._planned is not None or self._cancel is not None
-        self._looks_at_each = self._has_reservations or not self._plans_all or hears
+        self._has_het_jobs = state.has_het_jobs
+        self._looks_at_each = self._has_reservations or not self._plans_all or hears or self._has_het_jobs
         """Whether more must be known of each job than what it asks for."""
         self._tested: Counter[tuple[str, ...]] = Counter()
         self._takes_all = False
@@ -215,11 +217,43 @@ class Backfill:
 
     def run(self) -> None:
         """Go through the queue."""
+        if self._has_het_jobs:
+            self._state.het.begin_cycle(self._state.epoch)
         if self._settings.bf_running_job_reserve:
             for running in self._state.running:
                 if running.share.exclusive:
                     self._plan.keep(running.share, 0, running.end)
         self._go_through(self._state.waiting)
+        if self._has_het_jobs:
+            for parts in self._state.het.ready(self._now):
+                self._start_together(parts)
+            self.holds_until = self._until_when()
+
+    def _start_together(self, parts: Sequence[WaitingRecord]) -> None:
+        """Start all parts of a heterogeneous job on nodes of their own, if limits let them."""
+        state, now, used = self._state, self._now, self._state.completing
+        begun: list[RunningRecord] = []
+        is_allowed = True
+        for record in parts:
+            left = state.reservations.allowed(record, now, record.least_limit * 60, now, moves=False)
+            nodes = 0 if left is None else record.partition.nodes & state.up & left[0] & ~used
+            share = state.selector.select(record.asked, nodes, state.usage)
+            if share is None:
+                break
+            if state.limits.forbid(record) or state.limits.forbid_share(record, share):
+                is_allowed = False
+                break
+            used |= share.nodes
+            begun.append(RunningRecord(record, share, now, now + record.limit * 60))
+            state.limits.change(begun[-1], 1, now)
+        for running in begun:
+            state.limits.change(running, -1, now)
+        if len(begun) == len(parts):
+            state.het.started(parts[0])
+            for running in begun:
+                self._start_now(running.waiting, running.share)
+        elif not is_allowed:
+            state.het.put_off(parts[0], now)
 
     def _go_through(self, queue: Sequence[WaitingRecord]) -> None:
         state = self._state
@@ -306,6 +340,11 @@ class Backfill:
         return len(self._seen)
 
     @property
+    def goes_on_anyway(self) -> bool:
+        """Whether another cycle is to come for the sake of heterogeneous jobs."""
+        return self._has_het_jobs and self._state.het.matter(self._now)
+
+    @property
     def repeats(self) -> bool:
         """Whether it has changed something, which makes Slurm run another cycle even if nothing happens.
 
@@ -322,7 +361,8 @@ class Backfill:
     def _until_when(self) -> float:
         """Until when this cycle holds: until its plan changes, a time limit is over, or a job may start."""
         state, now = self._state, self._now
-        if self._started or self._makes_way or self._has_reservations or self._settings.bf_min_age_reserve:
+        must_look = self._has_reservations or self._settings.bf_min_age_reserve or self.goes_on_anyway
+        if self._started or self._makes_way or must_look:
             return now
         moments = self._plan.next_change(now), state.next_moment(now), state.limits.spent.next_time
         return min(state.future.first_end, *moments)
@@ -349,6 +389,9 @@ class Backfill:
         self._seen.append(record)
         now, state, length = self._now, self._state, record.least_limit * 60
         preemption = state.preemption
+        earliest = state.het.earliest(record) if record.fields.het else 0
+        if earliest > now + self._settings.bf_window:
+            return True
         gone = [] if self._cancel is None else preemption.candidates(record, state.running, now)
         start, share, cpus, _, make_way_on, _ = self._plan.find_start(
             state.future,
@@ -358,7 +401,9 @@ class Backfill:
             now,
             not self._plans_all and self._gets_no_plan(record),
             state.completing,
-            self._allowed(record) if state.reservations.matter(record, now) else None,
+            self._allowed(record, earliest)
+            if earliest > now or state.reservations.matter(record, now)
+            else None,
         )
         if cpus:
             record.cpus = cpus
@@ -367,14 +412,16 @@ class Backfill:
             make_way(state, record, make_way_on & ~state.completing, now, self._cancel)
         if start is None or share is None:
             return True
-        if start <= now and not make_way_on:
+        if record.fields.het:
+            state.het.note(record, start)
+        if start <= now and not make_way_on and not record.fields.het:
             self._start_now(record, share)
         else:
             self._plan_start(record, share, start, start + length)
         return True
 
-    def _allowed(self, record: WaitingRecord) -> Allowed:
-        """What reservations leave to a job."""
+    def _allowed(self, record: WaitingRecord, earliest: int) -> Allowed:
+        """What reservations leave to a job, which does not start before a time."""
         reservations, now, origin = self._state.reservations, self._now, self._state.configuration.origin
 
         def allowed(later: int) -> tuple[int, int, int] | None:
@@ -383,7 +430,7 @@ class Backfill:
                 return None
             nodes, begin, overlaps = left
             end = reservations.next_end(begin, self._resolution, origin) if overlaps else 0
-            return nodes, begin, end + 1 if end else 0
+            return nodes, max(begin, earliest), end + 1 if end else 0
 
         return allowed
 

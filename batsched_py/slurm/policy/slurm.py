@@ -182,6 +182,8 @@ class Slurm(Scheduler):
                     self._cycle.run()
                 cycle = self._cycle
                 clock.backfill_done(now, cycle.nb_jobs, cycle.repeats, cycle.holds_until, cycle.keeps_nodes)
+                if cycle.goes_on_anyway:
+                    clock.changed(now)
             clock.has_jobs(now, bool(state.waiting))
             if looks and cluster.heeded:
                 self._tell_causes(cluster, int(now))

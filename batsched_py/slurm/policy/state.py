@@ -16,6 +16,7 @@ from msgspec import Struct
 from batsched_py.ledger.free_nodes import Licences
 from batsched_py.protocol.jobs import Job
 from batsched_py.slurm.policy.future import Future
+from batsched_py.slurm.policy.het_jobs import HetJobs
 from batsched_py.slurm.policy.job import PartitionRecord, RunningRecord, WaitingRecord, rank_of
 from batsched_py.slurm.policy.limits import Accounts, Limits
 from batsched_py.slurm.policy.nodes import Machine, Share, Usage
@@ -313,6 +314,7 @@ class State:
         """Those that may have to wait even if there are nodes for them."""
         self.news: list[WaitingRecord] = []
         """Those that the backfill loop has not seen."""
+        self.het = HetJobs()
         self.epoch = 0
         """How often something else has changed than that jobs joined the queue."""
         self._nb_added = 0
@@ -343,6 +345,11 @@ class State:
     def waits_for_nodes_only(self) -> bool:
         """Whether the queue has only jobs that wait for nothing but nodes."""
         return not (self._special or self.limits.are_set)
+
+    @property
+    def has_het_jobs(self) -> bool:
+        """Whether parts of heterogeneous jobs wait."""
+        return any(record.fields.het for record in self._special)
 
     def next_moment(self, now: float) -> float:
         """When the next job may start that may not start now, or is given up."""
