@@ -82,9 +82,13 @@ def steadiness(outcome: Outcome) -> Steadiness | None:
     first, span = float(submitted.min()), float(submitted.max() - submitted.min())
     work = np.maximum(ended - begun, 0.0) * outcome.nb_held / outcome.machine_size
     looks = np.linspace(first, first + span, LOOKS + 1)
-    backlog = _by(submitted, work, looks) - _by(begun, work, looks)
-    waiting = _by(submitted, np.ones(len(jobs)), looks) > _by(begun, np.ones(len(jobs)), looks)
-    used = _used(begun, ended, outcome.nb_held / outcome.machine_size, looks)
+    by_submission, by_begin, by_end = (_SumsBy(times, looks) for times in (submitted, begun, ended))
+    backlog = by_submission.of(work) - by_begin.of(work)
+    waiting = by_submission.of(np.ones(len(jobs))) > by_begin.of(np.ones(len(jobs)))
+    shares = outcome.nb_held / outcome.machine_size
+    begins = looks * by_begin.of(shares) - by_begin.of(shares * begun)
+    ends = looks * by_end.of(shares) - by_end.of(shares * ended)
+    used = begins - ends  # seconds of the whole machine, up to each time that is looked at
     is_early = submitted < first + span / 2
     wait = begun - submitted
     busy = waiting[1:] & waiting[:-1]
@@ -100,20 +104,21 @@ def steadiness(outcome: Outcome) -> Steadiness | None:
     )
 
 
-def _by(times: Floats, amounts: Floats, looks: Floats) -> Floats:
-    """The sum of all amounts up to each time that is looked at."""
-    import numpy as np
+class _SumsBy:
+    """Sums of amounts that come at some times, up to each time that is looked at."""
 
-    order = np.argsort(times, kind="stable")
-    sums = np.concatenate([[0.0], np.cumsum(amounts[order])])
-    return sums[np.searchsorted(times[order], looks, side="right")]
+    def __init__(self, times: Floats, looks: Floats) -> None:
+        import numpy as np
 
+        self._order = np.argsort(times, kind="stable")
+        self._places = np.searchsorted(times[self._order], looks, side="right")
 
-def _used(begun: Floats, ended: Floats, shares: Floats, looks: Floats) -> Floats:
-    """The seconds of the whole machine that were used up to each time that is looked at."""
-    begins = looks * _by(begun, shares, looks) - _by(begun, shares * begun, looks)
-    ends = looks * _by(ended, shares, looks) - _by(ended, shares * ended, looks)
-    return begins - ends
+    def of(self, amounts: Floats) -> Floats:
+        """The sum of all amounts up to each look."""
+        import numpy as np
+
+        sums: Floats = np.concatenate([[0.0], np.cumsum(amounts[self._order])])
+        return sums[self._places]
 
 
 def _longest(found: NDArray[np.bool_]) -> float:

@@ -296,16 +296,19 @@ class Outputs:
     ) -> None:
         """Let an engine write the rows of jobs and add up the results itself.
 
-        Nobody sees rows without files, and they are not made if it is known when the ``first`` is submitted.
+        Rows are not looked at if it is known when the ``first`` is submitted, and not made without files.
         """
 
         def write(rows: str) -> None:
             self._results.look_at(rows)
             self._write_jobs(rows)
 
-        begins = None if self._files else first()
+        begins = first()
         if begins is None:
             set_write(write)
+        elif self._files:
+            self._results.first_submission = float(f"{begins:.6f}")  # as rows have it
+            set_write(self._write_jobs)
         else:
             self._results.first_submission = begins
         self._refresh = refresh
