@@ -227,6 +227,15 @@ def calibration(log: SwfLog, schedule: pd.DataFrame, hosts: int, scheduler: str)
     )
 
 
+def nearest(fits: Sequence[Calibration]) -> Calibration:
+    """The policy whose mean wait is nearest to the recorded one; EASY where no waits are known."""
+
+    def far(fit: Calibration) -> tuple[float, bool]:
+        return float("inf") if fit.waits is None else fit.waits.factor, fit.scheduler != "easy"
+
+    return min(fits, key=far)
+
+
 def _grouped(log: SwfLog, simulated: Floats, grouping: str) -> dict[str, Waits]:
     """The waits of the jobs of each group."""
     names, codes = np.unique(_labels(log, grouping), return_inverse=True)

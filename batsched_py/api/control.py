@@ -13,10 +13,11 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from batsched_py.analysis.calibration import nearest
 from batsched_py.api.log import Log, calibrate, read_log
-from batsched_py.api.result import CONTROL_POLICIES
 from batsched_py.api.simulate import simulate_experiment
 from batsched_py.api.terminal import duration
+from batsched_py.campaign.plan import CONTROL_POLICIES
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Machine
 
@@ -70,10 +71,9 @@ def control_of(result: Result) -> Control:
         raise InputError("a control needs one log that says how large its machine was (MaxProcs)")
     known = result.log_in_memory
     log = Log(known) if known is not None else read_log(files[0])
-    fits = {name: calibrate(log, name, progress=False) for name in CONTROL_POLICIES}
-    best = min(fits, key=lambda name: float("inf") if (waits := fits[name].waits) is None else waits.factor)
+    fit = nearest([calibrate(log, name, progress=False) for name in CONTROL_POLICIES])
     scenario = replace(experiment.scenario, machine=Machine())
-    actors = replace(experiment.actors, scheduler=Choice(best))
+    actors = replace(experiment.actors, scheduler=Choice(fit.scheduler))
     control = simulate_experiment(
         replace(experiment, scenario=scenario, actors=actors), logs=None if known is None else {0: known}
     )
@@ -81,14 +81,14 @@ def control_of(result: Result) -> Control:
     difference = (times[0] - times[1]).dropna().to_numpy()
     median, most = np.percentile(difference, (50, 95)).tolist()
     return Control(
-        scheduler=best,
+        scheduler=fit.scheduler,
         hosts=control.overview.hosts,
         lateness=result.metrics["mean_lateness"],
         control_lateness=control.metrics["mean_lateness"],
         mean_difference=float(difference.mean()),
         p50_difference=median,
         p95_difference=most,
-        verdict=fits[best].verdict,
+        verdict=fit.verdict,
     )
 
 

@@ -21,6 +21,7 @@ from batsched_py.campaign.executors import executor_of
 from batsched_py.campaign.plan import BUILT_IN, PlanText, PlanWords
 from batsched_py.campaign.prepare import prepared
 from batsched_py.campaign.review import Check, review, worst_first
+from batsched_py.campaign.review.controlling import make_controls
 from batsched_py.campaign.review.facts import of_campaign
 from batsched_py.campaign.run import RunResult, State
 from batsched_py.campaign.verify import verify as do_again
@@ -106,6 +107,7 @@ class Plan:
         units: str | None = None,
         loads: Sequence[float] | None = None,
         load_by: str | None = None,
+        control: bool | None = None,
         seeds: Sequence[int] | None = None,
         repetitions: int | None = None,
         exclude: Sequence[Entry] | None = None,
@@ -128,6 +130,7 @@ class Plan:
             "units": units,
             "loads": loads,
             "load_by": load_by,
+            "control": control,
             "logs": {key: _log(key, log) for key, log in logs.items()},
             "platforms": platforms,
             "schedulers": _entries(schedulers),
@@ -201,6 +204,8 @@ class Plan:
             raise RunsFailed(f"{len(failed)} of {len(runs)} runs failed, the first of them {first}")
         if verify is not None:
             do_again(campaign, verify)
+        if not only:
+            make_controls(campaign, executor_of(executor, address, workers), self._log_folders, self._trust)
         return campaign
 
     def __repr__(self) -> str:

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 SUSPICIOUS_MEAN = 0.001
 SUSPICIOUS_MAXIMUM = 0.05
 
-#: Among these is the policy of a control: the one whose mean wait is nearest to the recorded one.
-CONTROL_POLICIES = ("fcfs", "easy", "easy-sjbf", "conservative")
-
 #: What an overview has of a window.
 _OF_WINDOWS = (
     "mean_waiting_time",

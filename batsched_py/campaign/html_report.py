@@ -45,15 +45,15 @@ def write_html(
     trust = trust or is_trusted_import(campaign.folder)
     reads = trust or not campaign.is_distrusted
     logs = _recorded_logs(finished) if reads else {}
-    notes = [_note(finished, len(results), logs, trust), *wanted.remarks]
+    notes = [_note(finished, len(results), logs, trust), *campaign.remarks]
     if wanted.figures and not reads:
         notes.append(f"Figures need --trust, for they are drawn by code: {', '.join(wanted.figures)}.")
     drawn = [group.runs[0] for group in repetitions(finished)]
-    windows = [window for run in finished for window in run.windows]
+    windows = campaign.measured()
     report = Report(
         title=wanted.title or wanted.name,
         plan=campaign.plan_text,
-        metrics=wanted.metrics,
+        metrics=campaign.columns,
         runs=windows,
         listed=finished,
         read=partial(_subject, campaign, logs, trust),

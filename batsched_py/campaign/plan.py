@@ -54,6 +54,9 @@ EXECUTORS = ("processes", "dask", *BATCH_SYSTEMS)
 PLAN_FILE = "plan.toml"
 CAMPAIGN_FILE = "campaign.json"
 
+#: Among these is the policy of a control: the one whose mean wait is nearest to the recorded one.
+CONTROL_POLICIES = ("fcfs", "easy", "easy-sjbf", "conservative")
+
 #: Where a campaign keeps the logs that were made for it.
 MADE = "made"
 

@@ -53,6 +53,8 @@ class Plan(Wanted, frozen=True, kw_only=True):
     unmade: list[UnmadeLog]
     trusted: bool = False
     """Whether its code is executed even if others made it."""
+    control: bool = True
+    """Whether users on another machine are simulated on that of the log, too."""
 
 
 #: Options of a scheduler by their names, as texts.
@@ -144,6 +146,7 @@ class _File(Struct, forbid_unknown_fields=True):
     units: Unit | None = None
     loads: list[Annotated[float, Meta(gt=0)]] = field(default_factory=list)
     load_by: LoadBy | None = None
+    control: bool = True
 
 
 def _window(content: _File, runs: Sequence[Run]) -> str:
@@ -213,6 +216,7 @@ class _Reader:
             unmade=list(self._entries.unmade.values()),
             inputs=inputs_of(self._entries.files.found),
             trusted=trusted,
+            control=content.control,
             own={name: column for name, column in metrics.items() if column is not None},
             remarks=[*self._entries.remarks, *self._remarks_on_loads(content, runs)],
             figures=figures,
@@ -268,16 +272,8 @@ class _Reader:
         recorded = {name: self._entries.log(name, entry) for name, entry in content.logs.items()}
         for (place, log, windows), (where, platform), (how, scheduler), (who, behaviour) in product(*crossed):
             if behaviour is not None and place.get("load", "1") != "1":
-                if behaviour.is_population:
-                    load = float(place["load"])
-                    more = load * float(behaviour.choice.options.get("load", 1))
-                    behaviour = behaviour.with_options({"load": f"{more:g}"})
-                    log = recorded[place["log"]]
-                    windows = {part: scaled(window, 1 / load) for part, window in windows.items()}
-                elif behaviour.choice.name != "rigid" and self._entries.all_here:
-                    name = f"{place['log']}-{who['users']}"
-                    log_as_recorded = recorded[place["log"]]
-                    behaviour = with_recorded_sessions(name, behaviour, log_as_recorded, self._entries)
+                log_as_recorded = recorded[place["log"]]
+                behaviour, log, windows = self._loaded(place | who, behaviour, log, log_as_recorded, windows)
             random = scheduler.random or (behaviour is not None and behaviour.random)
             for seed in seeds if seeds and random else [None]:
                 axes = place | where | how | who | ({} if seed is None else {"seed": str(seed)})
@@ -287,6 +283,20 @@ class _Reader:
                     experiment=compose(log, platform, scheduler, behaviour, seed),
                     windows=windows,
                 )
+
+    def _loaded(
+        self, place: Axes, behaviour: PlannedPlugin, log: Workloads, recorded: Workloads, windows: Windows
+    ) -> tuple[PlannedPlugin, Workloads, Windows]:
+        """Users under another load, with the log that they replay and its windows."""
+        if behaviour.is_population:
+            load = float(place["load"])
+            more = load * float(behaviour.choice.options.get("load", 1))
+            windows = {part: scaled(window, 1 / load) for part, window in windows.items()}
+            return behaviour.with_options({"load": f"{more:g}"}), recorded, windows
+        if behaviour.choice.name != "rigid" and self._entries.all_here:
+            name = f"{place['log']}-{place['users']}"
+            behaviour = with_recorded_sessions(name, behaviour, recorded, self._entries)
+        return behaviour, log, windows
 
     def _check_actors(
         self,

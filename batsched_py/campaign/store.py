@@ -37,8 +37,9 @@ from msgspec.structs import replace
 
 from batsched_py.analysis.groupings import GROUPINGS, Grouping
 from batsched_py.analysis.runs import aggregate
-from batsched_py.analysis.runs.columns import Column
+from batsched_py.analysis.runs.columns import OF_CONTROL, Column
 from batsched_py.analysis.windows import Window
+from batsched_py.campaign.controls import Controls
 from batsched_py.campaign.executors import run_identity
 from batsched_py.campaign.files import digest_of_file, read_json
 from batsched_py.campaign.finished import is_finished
@@ -272,7 +273,23 @@ class Campaign:
 
     def measured(self) -> list[RunWindow]:
         """What is measured of the runs that are done: each window that the plan wants, or all of each."""
-        return [window for run in self.finished() for window in run.windows]
+        return self._windows(self.finished())
+
+    def _windows(self, finished: Sequence[RunResult]) -> list[RunWindow]:
+        """The windows of runs, with what their controls say about them."""
+        controls = Controls.read(self.folder)
+        return [controls.beside(window) for run in finished for window in run.windows]
+
+    @property
+    def columns(self) -> list[str]:
+        """What the columns of tables show: the metrics of the plan, and what controls say."""
+        controls = Controls.read(self.folder)
+        return [*self.wanted.metrics, *(OF_CONTROL if controls.runs else ())]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a reader of the results must know."""
+        return [*self.wanted.remarks, *Controls.read(self.folder).remarks]
 
     def record(self, result: RunResult) -> None:
         """Keep why a run failed until it succeeds; a disk that is full must not stop the others."""
@@ -299,7 +316,7 @@ class Campaign:
 
     def table(self) -> pd.DataFrame:
         """A row for each finished run or window: its name, the choice on each axis, and its metrics."""
-        return aggregate.frame_of(self.measured())
+        return aggregate.frame_of([window for run in self.finished() for window in run.windows])
 
     def aggregated(
         self,
@@ -316,7 +333,7 @@ class Campaign:
         finished = self.finished()
         if not finished:
             raise self.nothing_finished("show")
-        runs: Sequence[aggregate.MeasuredRun] = [window for run in finished for window in run.windows]
+        runs: Sequence[aggregate.MeasuredRun] = self._windows(finished)
         planned = aggregate.Baseline.parse(self.wanted.baseline)
         if groupings := [grouping for grouping in GROUPINGS if grouping in by]:
             shown = metrics or self.wanted.metrics
@@ -329,7 +346,7 @@ class Campaign:
                 raise InputError(f"no run has the metric {name!r}; they have {', '.join(known)}")
         return aggregate.aggregate(
             runs,
-            metrics or self.wanted.metrics,
+            metrics or self.columns,
             by,
             baseline,
             self.wanted.own,

@@ -180,6 +180,8 @@ def run_command(
         from batsched_py.campaign.verify import verify as do_again
 
         do_again(campaign, verify, lambda line: say(line, err=True))
+    if not only:
+        _make_controls(campaign, where, log_folders, trust)
     print_tables(lazy.tables.tables_of(campaign.aggregated()))
     _say_review(campaign)
 
@@ -270,7 +272,7 @@ def report_command(place: Path, files: Sequence[Path], trust: bool) -> None:
         _say_review(campaign)
         print_tables(tables)
         say(compared, nl=False)
-    _remark(wanted.remarks)
+    _remark(campaign.remarks)
 
 
 @campaign_command.command("table")
@@ -342,7 +344,7 @@ def table_command(
             raise InputError(f"{file}: a table is written as .md, .tex, .csv or .parquet")
     if not files:
         print_tables(tables)
-    _remark(campaign.wanted.remarks)
+    _remark(campaign.remarks)
 
 
 @campaign_command.command("figures")
@@ -375,7 +377,7 @@ def figures_command(place: Path, metrics: Sequence[str], output: Path | None) ->
         figures.draw(metric).save(folder / f"{metric}.pdf")
     write_file(folder / "figures.tex", figures.captions(results.metrics).encode())
     say(f"{folder}: {len(results.metrics)} figures, and figures.tex")
-    _remark(campaign.wanted.remarks)
+    _remark(campaign.remarks)
 
 
 @campaign_command.command("export")
@@ -431,6 +433,19 @@ def _say_estimate(runs: Sequence[lazy.campaign_run.Run], folder: Path) -> None:
 
 def _review(campaign: lazy.store.Campaign) -> list[lazy.review.Check]:
     return lazy.review.review(lazy.review_facts.of_campaign(campaign))
+
+
+def _make_controls(
+    campaign: lazy.store.Campaign,
+    executor: lazy.store.Executor,
+    log_folders: Sequence[Path],
+    trust: bool,
+) -> None:
+    """Simulate the same users on the machines of their logs, where they react to others, and say so."""
+    from batsched_py.campaign.review.controlling import make_controls
+    from batsched_py.cli.campaign_view import with_progress
+
+    _remark(make_controls(campaign, executor, log_folders, trust, with_progress).remarks)
 
 
 def _say_review(campaign: lazy.store.Campaign) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from batsched_py.analysis.windows import Window
 from batsched_py.api import lazy
 from batsched_py.api.terminal import say, two_columns
+from batsched_py.campaign.plan import CONTROL_POLICIES
 from batsched_py.cli.options import Grouped, measure_option, option, struct_options
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
@@ -99,10 +100,12 @@ def _watcher(first: str | None, pace: Pace | None, title: str) -> lazy.experimen
     is_flag=False,
     flag_value="",
 )
-@option(
-    "--control",
-    "With users who replay a log, also simulate them on its own machine, under the policy whose waits are "
-    "nearest to the recorded ones, and tell how much later jobs are submitted than there.",
+@click.option(
+    "--control/--no-control",
+    default=None,
+    help="With users who replay a log, also simulate them on its own machine, under the policy whose waits "
+    "are nearest to the recorded ones, and tell how much later jobs come than there.  [default: on "
+    "another machine, or under a policy that is none of fcfs, easy, easy-sjbf and conservative]",
 )
 @option("--review", "Say what a reviewer would object to, as `batsched-py review` does.")
 @option("--json", "Print the results as one JSON object.", name="as_json")
@@ -113,7 +116,7 @@ def run_command(
     step: str | None,
     live: Pace | None,
     status: str | None,
-    control: bool,
+    control: bool | None,
     review: bool,
     as_json: bool,
 ) -> None:
@@ -131,7 +134,7 @@ def run_command(
       batsched-py run -w KTH-SP2.swf.gz -s easy
       batsched-py run -w KTH-SP2.swf.gz -s easy --measure 7d:300d
       batsched-py run -w KTH-SP2.swf.gz --hosts 80 --speed 1.5 -s fcfs -e results/kth80
-      batsched-py run -w KTH-SP2.swf.gz --hosts 50 -s easy --users think-time --sessions arrival:60 --control
+      batsched-py run -w KTH-SP2.swf.gz --hosts 50 -s easy --users think-time --sessions arrival:60
       batsched-py run -w workload.json -p platform.xml -s my_policy.py:MyPolicy -o depth=10 --json
       batsched-py run -w workload.json -p platform.xml -s pybatsim:path/to/mySched.py
       batsched-py run -w workload.json -p power.xml --energy -s 'sleeping(easy)' -o after=600
@@ -150,33 +153,45 @@ def run_command(
     result = lazy.simulate.simulate_experiment(
         experiment, export=prefix, progress=True, window=measure, watched=watched, answering=answering
     )
-    beside = result.control() if control else None
+    beside, why_not = _controlled(result, control)
     checks = result.review() if review else []
     if as_json:
         figures = msgspec.to_builtins(result.overview)
         more = ({} if beside is None else {"control": beside}) | ({"review": checks} if review else {})
         click.echo(msgspec.json.encode(figures | more))
         return
-    controlled = _hint(result) if beside is None else beside.rows()
-    click.echo(two_columns([*result.overview.rows(), *controlled]))
+    rows = [("control", why_not)] if why_not else [] if beside is None else beside.rows()
+    click.echo(two_columns([*result.overview.rows(), *rows]))
     if beside is not None:
         click.echo(beside.verdict.words)
     for check in checks:
         say(str(check))
 
 
-def _hint(result: lazy.result.Result) -> list[tuple[str, str]]:
-    """That a control is worth while: users replay a log, and not on its machine or under a usual policy."""
+def _controlled(result: lazy.result.Result, wanted: bool | None) -> tuple[lazy.control.Control | None, str]:
+    """The control of a result, if it is wanted or should have one; else why it has none."""
+    if wanted:
+        return result.control(), ""
+    if not _needs_control(result):
+        return None, ""
+    if wanted is False:
+        return None, "none, by --no-control"
+    try:
+        return result.control(), ""
+    except InputError as error:
+        return None, f"none: {error}"
+
+
+def _needs_control(result: lazy.result.Result) -> bool:
+    """Whether users replay a log, and not on its machine or under a usual policy."""
     experiment, overview, workload = result.experiment, result.overview, result.workloads[0]
     users = experiment.actors.users
     if users is None or users.name == "rigid" or workload.nb_hosts is None or len(result.workloads) > 1:
-        return []
+        return False
     speed = experiment.scenario.machine.speed or 1.0
     is_other_machine = overview.hosts != workload.nb_hosts or speed != 1.0
-    is_other = is_other_machine or overview.scheduler not in lazy.result.CONTROL_POLICIES
-    return (
-        [("control", "none; see --control")] if is_other and not lazy.store.is_population(experiment) else []
-    )
+    is_other = is_other_machine or overview.scheduler not in CONTROL_POLICIES
+    return is_other and not lazy.store.is_population(experiment) and result.outcome.recorded is not None
 
 
 @click.command("status")

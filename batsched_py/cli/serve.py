@@ -41,6 +41,7 @@ ONLY_OF_RUN = dict.fromkeys(
     "--step": "needs both sides in one process: give it to `run`; a service has --live",
     "--status": "is of `run` and `campaign run`; a service has --live",
     "--control": "needs a second simulation: give it to `run`",
+    "--no-control": "is of `run`: a service makes no control",
     "--review": "is about results: see `batsched-py review`",
     "--json": "prints results, which the simulator has: see `batsched-py metrics`",
 }

@@ -54,7 +54,7 @@ def test_the_command_prints_it(log: bp.Log, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "hinted"),
+    ("words", "has_one"),
     [
         ("--hosts 32 -s easy --users think-time", True),
         ("--hosts 64 --speed 2 -s easy --users think-time", True),
@@ -62,11 +62,26 @@ def test_the_command_prints_it(log: bp.Log, tmp_path: Path) -> None:
         ("-s easy --users think-time", False),
         ("--hosts 32 -s easy", False),
         ("--hosts 32 -s easy --users resample", False),
+        ("--hosts 32 -s easy --users site-level -u nb_users=4 -u days=1", False),
     ],
 )
-def test_who_needs_a_control_is_told_of_it(log: bp.Log, tmp_path: Path, words: str, hinted: bool) -> None:
+def test_who_needs_a_control_has_one_unless_told_otherwise(
+    log: bp.Log, tmp_path: Path, words: str, has_one: bool
+) -> None:
     log.save(tmp_path / "log.swf")
     command = f"run -w {tmp_path}/log.swf {words} --reject-larger -e {tmp_path}/out"
-    done = CliRunner().invoke(batsched_py, command.split())
+    commands = command, f"{command} --no-control"
+    done, without = (CliRunner().invoke(batsched_py, each.split()) for each in commands)
     assert done.exit_code == 0, done.output
-    assert ("none; see --control" in done.stdout) == hinted
+    assert ("later than the control, mean" in done.stdout) == has_one
+    assert ("none, by --no-control" in without.stdout) == has_one
+
+
+def test_a_log_without_the_size_of_its_machine_has_no_control(log: bp.Log, tmp_path: Path) -> None:
+    log.save(tmp_path / "log.swf")
+    text = (tmp_path / "log.swf").read_text()
+    (tmp_path / "log.swf").write_text("".join(f"{line}\n" for line in text.splitlines() if "Max" not in line))
+    words = f"--hosts 32 -s easy --users think-time --reject-larger -e {tmp_path}/out"
+    done = CliRunner().invoke(batsched_py, f"run -w {tmp_path}/log.swf {words}".split())
+    assert done.exit_code == 0, done.output
+    assert "control" not in done.stdout

@@ -37,6 +37,7 @@ COMMANDS_ONLY = {
     "live",
     "status",
     "control",
+    "no_control",
     "review",
     "sched_cfg_file",
     "disable_machine_state_tracing",

@@ -57,6 +57,8 @@ class Ours(Lublin):
 PLAN = """
 metrics = ["mean_waiting_time"]
 
+control = false
+
 [logs]
 half = { file = "small.swf", changes = ["code/logs.py:Half"] }
 ours = { model = "code/logs.py:Ours", jobs = 20, processors = 32 }

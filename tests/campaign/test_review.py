@@ -132,7 +132,10 @@ def logs(tmp_path: Path) -> Path:
             "EASY is not among the 2 policies",
         ),
         (
-            {"more": "[platforms]\nhalf = {hosts = 16}\n[users]\nreact = {name = 'think-time'}\n"},
+            {
+                "head": HEAD + "control = false\n",
+                "more": "[platforms]\nhalf = {hosts = 16}\n[users]\nreact = {name = 'think-time'}\n",
+            },
             "control",
             "users react to a machine of 16 hosts, and none to the log's own",
         ),

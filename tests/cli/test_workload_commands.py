@@ -312,11 +312,22 @@ def test_generate_prints_the_load_beside_that_of_the_log(sample: Path, tmp_path:
     assert text.endswith(f", load {made:.1%}; the log it is like has a load of {load:.1%}\n")
 
 
-@pytest.mark.parametrize(("model", "warns"), [("naive", True), ("slots", False)])
+@pytest.mark.parametrize(
+    ("model", "work", "warns"),
+    [
+        ("naive", "published", True),
+        ("naive", "log", False),
+        ("slots", "published", False),
+        ("slots", "log", False),
+        ("minh-wolters", "log", False),
+    ],
+)
 def test_generate_warns_of_another_load(
-    sample: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, model: str, warns: bool
+    sample: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, model: str, work: str, warns: bool
 ) -> None:
-    output("generate", model, "--like", sample, "-n", "3000", "--output", tmp_path / "a.swf")
+    """Models have the load of their log, unless they are to be as published."""
+    words = ["--like", sample, "-n", "3000", "-p", f"work={work}", "--output", tmp_path / "a.swf"]
+    output("generate", model, *words)
     made, load = (describe(read_log(file)).load.load for file in (tmp_path / "a.swf", sample))
     assert made is not None and load is not None
     assert (abs(made - load) > 0.05) == warns

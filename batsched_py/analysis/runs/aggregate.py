@@ -312,13 +312,13 @@ def aggregate(
     shown = known_metrics(metrics, runs)
     groups = grouped(runs, lambda run: tuple((axis, run.axes.get(axis, "")) for axis in axes))
     pooled = _pooled(groups, (*axes, *repeated))
-    kept = _kept(groups, shown, partners, own) if unit == "part" and not pooled else {}
-    rows = []
-    for group in groups:
-        its = kept.get(_log_of(group), _Kept())
-        rows.append(
-            (group, {name: _measured(name, group, partners, bool(pooled), unit, own, its) for name in shown})
-        )
+    kept = _kept(groups, shown, partners) if unit == "part" and not pooled else {}
+
+    def measured(name: str, group: Group[MeasuredRun]) -> Measured:
+        its = kept.get((_log_of(group), name), _Kept())
+        return _measured(name, group, partners, bool(pooled), unit, own, its)
+
+    rows = [(group, {name: measured(name, group) for name in shown}) for group in groups]
     return Aggregate(axes, shown, baseline, _with_holm(rows), pooled, own, unit, window)
 
 
@@ -334,7 +334,7 @@ def _pooled(groups: Sequence[Group[MeasuredRun]], apart: Sequence[str]) -> dict[
 
 
 class _Kept(Struct, frozen=True):
-    """How much each part keeps of the one before, as all rows and metrics of a log show it."""
+    """How much each part keeps of the one before, as all rows of a log show it in a metric."""
 
     values: float = 0.0
     differences: float = 0.0
@@ -342,21 +342,21 @@ class _Kept(Struct, frozen=True):
 
 
 def _kept(
-    groups: Sequence[Group[MeasuredRun]], metrics: Sequence[str], partners: Partners, own: Own
-) -> dict[str, _Kept]:
-    """What the steady rows of each log show."""
-    values: dict[str, list[list[float]]] = {}
-    differences: dict[str, list[list[float]]] = {}
+    groups: Sequence[Group[MeasuredRun]], metrics: Sequence[str], partners: Partners
+) -> dict[tuple[str, str], _Kept]:
+    """What the steady rows of each log show in each metric."""
+    steady: dict[str, list[Group[MeasuredRun]]] = {}
     for group in groups:
         if not group.unstable:
-            log = _log_of(group)
-            values.setdefault(log, []).extend([*group.by_unit(name, "part").values()] for name in metrics)
-            differences.setdefault(log, []).extend(
-                differences_of(pairs_of(name, group.runs, partners), "part")
-                for name in metrics
-                if column_of(name, own).better != "neither"
-            )
-    return {log: _Kept(kept_of(values[log]), kept_of(differences[log])) for log in values}
+            steady.setdefault(_log_of(group), []).append(group)
+    return {
+        (log, name): _Kept(
+            kept_of([[*group.by_unit(name, "part").values()] for group in rows]),
+            kept_of([differences_of(pairs_of(name, group.runs, partners), "part") for group in rows]),
+        )
+        for log, rows in steady.items()
+        for name in metrics
+    }
 
 
 def _log_of(group: Group[MeasuredRun]) -> str:

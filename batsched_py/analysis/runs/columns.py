@@ -48,6 +48,21 @@ class Column(Struct, frozen=True, omit_defaults=True):
     """The values that it can have, as far as that is known."""
 
 
+#: What a control says about a run, which is about jobs of both; neither is a metric of one run.
+OF_CONTROL: Mapping[str, Column] = MappingProxyType(
+    {
+        "control_lateness": Column(
+            "s", "neither", "mean lateness of the same users on the machine of the log", possible=Range()
+        ),
+        "later_than_control": Column(
+            "s",
+            "neither",
+            "mean over jobs: submission in the run - in the control",
+            possible=Range(),
+        ),
+    }
+)
+
 #: What is known of metrics that are not ours, by their names.
 Own = Mapping[str, Column]
 NOTHING: Own = MappingProxyType({})
@@ -57,8 +72,8 @@ def column_of(metric: str, own: Own) -> Column:
     """What is known of a metric, ours or not."""
     from batsched_py.analysis.metrics import METRICS
 
-    if metric in own:
-        return own[metric]
+    if metric in own or metric in OF_CONTROL:
+        return own[metric] if metric in own else OF_CONTROL[metric]
     better: Better = "neither" if metric in NEUTRAL else "higher" if metric in HIGHER_IS_BETTER else "lower"
     found = next((each for each in METRICS if each.name == metric), None)
     possible = Range(0.0)

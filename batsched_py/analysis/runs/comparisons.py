@@ -114,7 +114,7 @@ def compare(
                 if not both.unstable:
                     found += _differences(both, metrics, chosen.axis, (one, two), own, unit)
     kept = _kept(found) if unit == "part" else {}
-    compared = [each.compared(kept.get(each.log, 0.0), own, unit) for each in found]
+    compared = [each.compared(kept.get(each.series, 0.0), own, unit) for each in found]
     raised = holm([each.paired.p_value for each in compared])
     return [
         replace(each, p_value=p_value, nb_tests=len(found))
@@ -132,9 +132,9 @@ class _Differences(Struct, frozen=True):
     """The first less the second."""
 
     @property
-    def log(self) -> str:
-        """The log that both have in common, if that is told."""
-        return self.where.get("log", "")
+    def series(self) -> tuple[str, str]:
+        """The log that both have in common, if that is told, and the metric."""
+        return self.where.get("log", ""), self.metric
 
     def compared(self, kept: float, own: Own, unit: str) -> Comparison:
         """Which of both is better, if each unit keeps so much of the one before."""
@@ -145,12 +145,12 @@ class _Differences(Struct, frozen=True):
         return Comparison(self.where, self.metric, column.unit, better, worse, paired, unit)
 
 
-def _kept(found: Sequence[_Differences]) -> dict[str, float]:
-    """How much parts of each log keep of the one before, as all comparisons of it show."""
-    series: dict[str, list[list[float]]] = {}
+def _kept(found: Sequence[_Differences]) -> dict[tuple[str, str], float]:
+    """How much parts of each log keep of the one before, as all comparisons of it in a metric show."""
+    series: dict[tuple[str, str], list[list[float]]] = {}
     for each in found:
-        series.setdefault(each.log, []).append(each.values)
-    return {log: kept_of(values) for log, values in series.items()}
+        series.setdefault(each.series, []).append(each.values)
+    return {place: kept_of(values) for place, values in series.items()}
 
 
 #: How many differences, and how many pairs without one, are named for a metric.

@@ -207,7 +207,7 @@ def dependence_of(measured: Sequence[aggregate.Measured]) -> str:
     if fewer := [each for each in tested if each.counted < each.nb_units]:
         least = min(fewer, key=lambda each: each.counted)
         parts.append(f"tests and intervals of differences count {least.nb_units} as {least.counted:.1f}")
-    why = "; corrected for few parts, over rows and metrics, it is such that "
+    why = "; corrected for few parts, over the rows of a metric, it is such that at the least "
     return f"{said}{why}{', and '.join(parts)}." if parts else f"{said}."
 
 

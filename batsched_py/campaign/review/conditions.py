@@ -293,7 +293,7 @@ def control(study: Study) -> Iterator[Check]:
         yield Check("control", "ok", f"the same users were simulated under {controlled[0].control}, too")
     elif changed and len(changed) == len(reacting):
         text = f"users react to a machine of {_machine(changed[0])}, and none to the log's own"
-        remedy = "simulate the log's own machine with the same users, too (`run --control`)"
+        remedy = "simulate the log's own machine with the same users, too (as `run` does)"
         yield Check("control", "fail", text, remedy)
     else:
         yield Check(

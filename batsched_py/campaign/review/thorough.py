@@ -71,7 +71,7 @@ def thorough(
     concluded = _compared(campaign)
     if not concluded:
         return [Check("robustness", "ok", "0 differences could be tested, so none can turn round")]
-    folders = list(dict.fromkeys([*log_folders, *_folders_of_logs(campaign)]))
+    folders = list(dict.fromkeys([*log_folders, *folders_of_logs(campaign)]))
     found: dict[str, list[tuple[str, list[Comparison]]]] = {}
     with code_named_in(text.file, trust):
         wanted = list(variations(text.content, campaign.located))
@@ -79,7 +79,7 @@ def thorough(
         content = {**each.content, "name": campaign.wanted.name}
         varied = PlanText(text.file, to_toml(content), content)
         folder = campaign.folder / THOROUGH / each.name
-        done = _conducted(varied, folder, folders, trust, executor, shown)
+        done = conducted(varied, folder, folders, trust, executor, shown)
         found.setdefault(each.kind, []).append((each.load, _compared(done)))
     return [_survival(kind, concluded, seen) for kind, seen in found.items()]
 
@@ -89,13 +89,14 @@ def _compared(campaign: Campaign) -> list[Comparison]:
     return compare(campaign.measured(), wanted.metrics, wanted.baseline, wanted.own, wanted.units)
 
 
-def _folders_of_logs(campaign: Campaign) -> Iterator[Path]:
+def folders_of_logs(campaign: Campaign) -> Iterator[Path]:
+    """Where the logs of a campaign were when it ran."""
     if not campaign.is_distrusted:
         for run in campaign.finished():
             yield from (Path(file).parent for file in run.manifest.experiment.scenario.workloads.files)
 
 
-def _conducted(
+def conducted(
     text: PlanText,
     folder: Path,
     log_folders: Sequence[Path],

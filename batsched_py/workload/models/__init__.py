@@ -6,10 +6,10 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from batsched_py import __version__
@@ -18,7 +18,7 @@ from batsched_py.plugins import Registry
 from batsched_py.workload.description.jobs import jobs_that_ran, requested
 from batsched_py.workload.description.over_time import load
 from batsched_py.workload.sources.accounting import most_in_use
-from batsched_py.workload.swf.log import COLUMNS, Random, SwfLog, swf_log
+from batsched_py.workload.swf.log import COLUMNS, Floats, Integers, Random, SwfLog, swf_log
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +71,10 @@ class Parameters(Struct, kw_only=True):
     """Processors of the recorded machine."""
     load: float | None = None
     """The load of the log, with all its jobs; none in files of earlier versions."""
+    stretch: Annotated[float, Meta(ge=0, le=1e9)] = 1.0
+    """How many times as long jobs run as the published model has it, for the work of the log."""
+    work_of_job: Annotated[float, Meta(ge=0, le=1e15)] = 0.0
+    """Processor-seconds that a job then does on average; 0 if that is not known."""
 
 
 def _seen_machine(log: SwfLog) -> int:
@@ -82,6 +86,21 @@ def _seen_machine(log: SwfLog) -> int:
     what = "does not say how large its machine is: the model takes the %s processors that were in use at once"
     _log.warning("%s: the log " + what, log.path or "it", f"{machine:,}")
     return machine
+
+
+#: How the work of a log is reached by a model that does not aim at it.
+Work = Literal["log", "published"]
+
+#: What the option of this name says.
+WORK_HELP: Final = (
+    "Whether run times are stretched by one factor, so that the load is the log's, or are as published."
+)
+
+#: How many logs are drawn to fit this factor.
+_TRIALS: Final = 5
+
+#: Few long, wide jobs are much of the work, so logs differ by chance: by up to this factor it is taken back.
+_MOST_BY_CHANCE: Final = 1.25
 
 
 class LearningModel(Model):
@@ -101,7 +120,50 @@ class LearningModel(Model):
         machine = log.machine_size or _seen_machine(log)
         self.parameters = self.learn(jobs, Path(log.path).name, machine, progress)
         self.parameters.load = load(log).load
+        if getattr(self, "work", "published") == "log":
+            self._learn_work(jobs)
         return self
+
+    def _learn_work(self, jobs: SwfLog) -> None:
+        """Learn how much work the jobs of a log do, and by how much run times must be stretched for it."""
+        sizes = np.maximum(jobs.processors, 0)
+        recorded = {"submit": jobs.submit, "run_time": jobs.run_time, "allocated_processors": sizes}
+        wanted = self._work_of(recorded)[0]
+        drawn = [
+            self._work_of(self.draw_like(self.parameters, len(jobs), np.random.default_rng(seed)))
+            for seed in range(_TRIALS)
+        ]
+        rate, work, long = np.mean(drawn, axis=0).tolist()
+        if wanted > 0 and rate > 0 and long > 0:
+            jobs_a_second = float(np.mean([rate / work for rate, work, _ in drawn if work > 0]))
+            self.parameters.work_of_job = wanted / jobs_a_second
+            self.parameters.stretch = max(0.0, 1 + (self.parameters.work_of_job - work) / long)
+
+    def _work_of(self, columns: Columns) -> tuple[float, float, float]:
+        """Processor-seconds of work: those that come in a second, those of a job, and what is stretched."""
+        span = float(columns["submit"].max() - columns["submit"].min())
+        run_times, sizes = columns["run_time"], columns["allocated_processors"]
+        work, count = float(run_times @ sizes), len(run_times)
+        long = float(self.stretchable(run_times, sizes) @ sizes)
+        return work / span if span > 0 else 0.0, work / count, long / count
+
+    def stretchable(self, run_times: Floats, sizes: Floats | Integers) -> Floats:
+        """Which part of each run time is stretched for the work of the log: all of it, unless overridden."""
+        return run_times
+
+    def stretched(self, learned: Any, run_times: Floats, sizes: Floats | Integers) -> Floats:
+        """Run times as they were drawn, or stretched for the work of the log."""
+        if getattr(self, "work", "published") == "published" or not learned.work_of_job:
+            return run_times
+        long = self.stretchable(run_times, sizes)
+        missing, part = learned.work_of_job - float((run_times * sizes).mean()), float((long * sizes).mean())
+        least, most = learned.stretch / _MOST_BY_CHANCE, learned.stretch * _MOST_BY_CHANCE
+        factor = min(max(1 + missing / part, least), most) if part > 0 else 1.0
+        return np.asarray(run_times + (factor - 1) * long)
+
+    def draw_like(self, learned: Any, jobs: int, random: Random) -> Columns:
+        """The columns of so many jobs for the machine of the log, whatever other one is asked for."""
+        return self.draw(learned, jobs, random)
 
     def generate(self, jobs: int, seed: int) -> SwfLog:
         """A log of so many jobs, like the one that was learned from."""

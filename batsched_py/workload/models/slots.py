@@ -26,7 +26,15 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.protocol.requests import amount
 from batsched_py.workload.description.jobs import requested
-from batsched_py.workload.models import START, Columns, LearningModel, Parameters, Progress
+from batsched_py.workload.models import (
+    START,
+    WORK_HELP,
+    Columns,
+    LearningModel,
+    Parameters,
+    Progress,
+    Work,
+)
 from batsched_py.workload.models.lublin import job_sizes
 from batsched_py.workload.swf.conventions import LOG_SPEED
 from batsched_py.workload.swf.log import DAY, Floats, Integers, SwfLog, local_time, start_of, wall_clock
@@ -274,6 +282,7 @@ class Slots(LearningModel):
             "like gpu:560."
         ),
     ] = ""
+    work: Annotated[Work, Meta(description=WORK_HELP)] = "log"
     parameters: SlotsParameters | None = field(default=None, init=False)
 
     def machine(self, learned: SlotsParameters) -> int:
@@ -318,6 +327,7 @@ class Slots(LearningModel):
         units = UnitRequests.read(self.limits, self.performance, self.speed)
         sizes = np.minimum(job_sizes(learned, jobs, random), machine)
         work = np.interp(random.random(jobs), _RANKS, learned.work)
+        work = self.stretched(learned, work / LOG_SPEED, np.ones(jobs)) * LOG_SPEED
         spent = np.cumsum(np.interp(random.random(jobs), _RANKS, learned.gaps))
         if self.days is not None and spent[-1] > 0:
             spent *= learned.calendar().spent(np.array([self.days * DAY]))[0] / spent[-1]
@@ -332,6 +342,10 @@ class Slots(LearningModel):
             "requested_processors": processors,
             **more,
         }
+
+    def draw_like(self, learned: SlotsParameters, jobs: int, random: np.random.Generator) -> Columns:
+        """Draw jobs for the machine of the log."""
+        return Slots().draw(learned, jobs, random)
 
 
 def _shares_of_sizes(sizes: Integers) -> dict[str, float]:
