@@ -249,7 +249,7 @@ class Clock:
             self._last_cycle += nb_passed * self._period
         elif self._has_backfill:
             self._pass_unseen_cycles(now)
-        if not self._has_jobs and self._quick < now:
+        if not self._has_jobs and self._quick <= now:
             self._last_main, self._quick = self._quick, inf
         if self._has_full and self._next_full < now - MOMENT:
             self._count_looks(self._controller.look_from(now) - 1)
