@@ -1,21 +1,29 @@
-// EASY backfilling in submission order (specification: batsched_py/schedulers/easy.py).
+// EASY backfilling, in any order that is a formula (specification: batsched_py/schedulers/easy.py).
 #pragma once
-#include "simulation.hpp"
+#include "formula.hpp"
 
 namespace batsched {
 
-// A turn of the policy: start from the head while it fits, reserve for the head, then backfill.
-inline void take_turn_of_easy(Simulation& simulation) {
+// Starts what fits beside the reservation of a job that waits; in submission order, if in no other.
+inline void backfill(Simulation& simulation, const Job& head, Formula* order) {
     const Queue& queue = simulation.queue;
-    while (!queue.empty() && simulation.fits(*queue.head())) simulation.start(JobPtr(queue.head()));
-    if (queue.size() < 2) return;
-    const Job& head = *queue.head();
     Reservation beside = simulation.reservation(head.request, head.arrival);
     int64_t behind = simulation.tried(beside), last = queue.nb_arrived(), nb_changes = simulation.nb_changes();
-    while (JobPtr job = simulation.free->find(queue, behind, last, &beside)) {
-        behind = job->arrival;
+    auto start = [&](const JobPtr& job) {
         simulation.start(job);
         beside.admit(*job);
+    };
+    if (order) {
+        Queue::Selected jobs = queue.select(behind, simulation.free->available(), SIZE_MAX);
+        for (int64_t arrival : order->sorted(queue, jobs, simulation.now())) {
+            JobPtr job = queue.at(arrival);
+            if (simulation.free->finds_place(*job, &beside)) start(job);
+        }
+    } else {
+        while (JobPtr job = simulation.free->find(queue, behind, last, &beside)) {
+            behind = job->arrival;
+            start(job);
+        }
     }
     simulation.note_tried(beside, nb_changes, last);
 }

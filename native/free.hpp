@@ -13,6 +13,8 @@ namespace batsched {
 // One pool of hosts: a number and intervals.
 class FreeHosts : public HostPool {
 public:
+    bool counts_all_ends = false;  // whether all jobs that end by a shadow time count towards what is extra then
+
     explicit FreeHosts(int64_t hosts) : HostPool(hosts), all_(available()), there_(hosts), shadow_({all_}) {}
     virtual ~FreeHosts() = default;
 
@@ -92,7 +94,7 @@ public:
     // Of a job that asks for this; `arrival` tells which job, if it waits.
     virtual Reservation reservation(Request request, int64_t arrival, double now, const Running& running) {
         if (!could_grant(request)) return {arrival, now};
-        return shadow_.reservation(request, arrival, now, running);
+        return shadow_.reservation(request, arrival, now, running, counts_all_ends);
     }
 
     // Whether a reservation may be of this machine.

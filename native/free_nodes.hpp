@@ -90,7 +90,7 @@ public:
 
     Reservation reservation(Request request, int64_t arrival, double now, const Running& running) override {
         if (!could_grant(request)) return {arrival, now, INFINITY, request, {}, {nodes_}};
-        return shadow_.reservation(request, arrival, now, running);
+        return shadow_.reservation(request, arrival, now, running, counts_all_ends);
     }
 
     bool may_have_made(const Reservation& reservation) const override {

@@ -10,6 +10,7 @@
 #include "free.hpp"
 #include "holds.hpp"
 #include "registry.hpp"
+#include "use.hpp"
 
 namespace batsched {
 
@@ -32,6 +33,8 @@ public:
     std::unique_ptr<Holds> holds;            // if any jobs wait for others
     std::function<int32_t(Job&)> demand_of;  // the number of what a job asks of nodes, if there are any
     std::function<double(Job&)> estimate;    // how long a job is expected to run, if not for its walltime
+    std::vector<std::function<void(const Job&)>> on_start;  // hear of each job that starts
+    UserNumbers user_numbers;
 
     explicit Ledger(int64_t hosts) : free(std::make_unique<FreeHosts>(hosts)) {}
 
@@ -59,6 +62,7 @@ public:
     // Behind which arrival jobs have to be looked at that may start beside a reservation. If nothing has happened but
     // submissions since all were tried, those that would have delayed it still would.
     int64_t tried(const Reservation& reservation) const {
+        if (free->counts_all_ends && running.next_end_after(-INFINITY) <= now()) return 0;
         bool same = reservation.arrival && tried_.arrival == reservation.arrival && tried_.nb_changes == nb_changes_ &&
                     tried_.nb_started == running.nb_started();
         return same ? tried_.last : 0;
@@ -203,6 +207,7 @@ private:
         if (hear_of(*kept)) holds->started(*kept);
         running.add(kept, now());
         free->started(*kept);
+        for (auto& hear : on_start) hear(*kept);
         effects_.push_back({Effect::Kind::kStart, now(), std::move(kept)});
     }
 };

@@ -73,8 +73,6 @@ private:
     }
 };
 
-constexpr double kTick = 1e-6;  // a job that should have ended already ends so much later than now
-
 // How many hosts will be free, and when. Steps are kept in blocks of a few, each with the least and the most that is free in
 // it: blocks in which there is too little, or enough all the time, are passed over in a search, and a block that is
 // given or taken from as a whole only notes it.

@@ -71,9 +71,10 @@ public:
     // A running job is expected to end at another time; this is free now.
     void begin_again(Ahead now) { *this = Shadow(std::move(now)); }
 
-    // Of a job that could be granted what it asks for.
-    Reservation reservation(Request request, int64_t arrival, double now, const Running& running) {
-        if (!arrival || made_.arrival != arrival) make(request, arrival, running.by_end());
+    // Of a job that could be granted what it asks for. With `all_ends`, all jobs will have ended that end by then.
+    Reservation reservation(Request request, int64_t arrival, double now, const Running& running, bool all_ends) {
+        bool is_late = all_ends && now > made_.shadow_time;
+        if (!arrival || made_.arrival != arrival || is_late) make(request, arrival, now, running.by_end(), all_ends);
         Reservation made = made_;
         made.now = now;
         made.shadow_time = std::max(made.shadow_time, now);
@@ -91,7 +92,7 @@ private:
 
     // The more jobs have ended, the more fits. So the number of jobs after whose ends the job fits is looked for around
     // that of the reservation before, in growing steps and then by halves.
-    void make(Request request, int64_t arrival, const std::vector<Running::Place>& by_end) {
+    void make(Request request, int64_t arrival, double now, const std::vector<Running::Place>& by_end, bool all_ends) {
         made_ = {};
         size_t most = by_end.size();
         size_t ended = static_cast<size_t>(std::upper_bound(by_end.begin(), by_end.end(), last_) - by_end.begin());
@@ -114,9 +115,11 @@ private:
             }
         }
         bool never = low > most;
+        double shadow_time = never ? INFINITY : low ? by_end[low - 1].expected_end : -INFINITY;
+        while (all_ends && low < most && by_end[low].expected_end <= std::max(shadow_time, now)) ++low;
         suffices_after(never ? most : low);
         last_ = ended ? Running::Place{by_end[ended - 1].expected_end, by_end[ended - 1].number, nullptr} : kNobody;
-        made_ = {arrival, 0, never ? INFINITY : last_.expected_end, request, never ? Request() : ahead_.extra(request)};
+        made_ = {arrival, 0, shadow_time, request, never ? Request() : ahead_.extra(request)};
         made_.keep(ahead_);
     }
 };

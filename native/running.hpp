@@ -22,6 +22,12 @@ public:
     const std::vector<Place>& by_end() const { return by_end_; }
     int64_t nb_started() const { return count_; }
 
+    // When the first job is expected to end after a time; infinite if none is.
+    double next_end_after(double time) const {
+        auto behind = std::upper_bound(by_end_.begin(), by_end_.end(), Place{time, INT64_MAX, nullptr});
+        return behind == by_end_.end() ? INFINITY : behind->expected_end;
+    }
+
     void add(JobPtr job, double now) {
         job->start = now;
         job->expected_end = now + job->estimate;

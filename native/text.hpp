@@ -21,6 +21,14 @@ inline double to_tick(double time) {
     return rounded;
 }
 
+constexpr double kTick = 1e-6;  // the least time that is told apart
+
+// The first tick that is not before a time.
+inline double first_tick_from(double time) {
+    double tick = to_tick(time);
+    return tick >= time ? tick : to_tick(time + kTick);
+}
+
 inline void append_integer(std::string& text, int64_t value) {
     char digits[24];
     text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);

@@ -691,14 +691,18 @@ def test_a_signal_ends_the_turns_of_easy_that_the_library_takes() -> None:
 
 
 @native_only
-def test_the_library_takes_the_turns_of_plain_easy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_library_takes_the_turns_of_easy_whose_orders_it_can_compute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     taken: list[Easy] = []
     monkeypatch.setattr(
         NativeSimulation, "_take_turns_of_easy", lambda self, cluster: taken.append(self.process.scheduler)
     )
-    for policy in (Easy(), Easy(order="shortest"), Easy(backfill="shortest")):
+    policies = [Easy(), Easy(order="shortest"), Easy(backfill="-wait * size"), Easy(order="fair-share")]
+    others = [Easy(order="f1"), Easy(backfill="sqrt(size)"), Easy(selection="random")]
+    for policy in (*policies, *others):
         under_easy(policy).run()
-    assert taken == [Easy()]
+    assert taken == policies
 
 
 @native_only

@@ -50,17 +50,8 @@ _REFERENCE = {
 }
 
 
-#: The class whose turns the library takes, too, and their method. They are not imported, for the code of a
-#: run is that of its own policy.
-_EASY = ("batsched_py.schedulers.easy.Easy", "batsched_py.schedulers.easy.EasyBackfilling.schedule")
-
-
 #: Events that do something to hosts, in the library's order.
 _KINDS = {HostsUnavailable: 0, HostsAvailable: 1}
-
-
-def _place_of(code: Any) -> str:
-    return f"{code.__module__}.{code.__qualname__}"
 
 
 def misused(kind: str, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
@@ -169,10 +160,10 @@ class NativeSimulation(Simulation):
         with self._begun() as cluster:
             process = self.process
             advance, seen = self._advance, vars(cluster)
-            only_starts = process.scheduler.only_starts_jobs and not process.scheduler.leaves_jobs
-            if only_starts and not cluster.heeded:
-                self._engine.only_starts_jobs()
-                if self._is_plain_easy():
+            if not (process.scheduler.leaves_jobs or cluster.heeded):
+                if process.scheduler.only_starts_jobs:
+                    self._engine.only_starts_jobs()
+                if self._library_takes_turns(cluster):
                     self._take_turns_of_easy(cluster)
             while (now := advance()) is not None or self._leaves_jobs():
                 schedule = process.schedule
@@ -186,22 +177,25 @@ class NativeSimulation(Simulation):
             self._finish()
         return self.results
 
-    def _is_plain_easy(self) -> bool:
-        """Whether nobody could tell that the library itself takes all turns of the policy."""
-        process, platform = self.process, self._setup.platform
-        policy: Any = process.scheduler
-        kind = type(policy)
+    def _library_takes_turns(self, cluster: NativeCluster) -> bool:
+        """Whether nobody could tell that the library itself takes all turns of a policy made of EASY."""
+        policy: Any = self.process.scheduler
+        schedule = type(policy).schedule
         return (
-            (_place_of(kind), _place_of(kind.schedule)) == _EASY
-            and process.schedule == MethodType(kind.schedule, policy)
-            and (policy.order, policy.backfill, policy.ends) == ("submission", "submission", "needed")
+            getattr(schedule, "in_library", False)
+            and self.process.schedule == MethodType(schedule, policy)
             and policy.selection == "lowest"
-            and not platform.has_nodes
+            and not cluster._start_listeners
+            and all(
+                order is None or cluster.in_library(order) is not order
+                for order in (cluster.order, policy.backfill_order)
+            )
         )
 
     def _take_turns_of_easy(self, cluster: NativeCluster) -> None:
+        policy: Any = self.process.scheduler
         try:
-            self._engine.take_turns_of_easy()
+            self._engine.take_turns_of_easy(cluster.in_library(policy.backfill_order), policy.predictions)
         finally:
             cluster._go_to(self._engine.now)
 
@@ -224,6 +218,9 @@ class NativeSimulation(Simulation):
             cluster = self._cluster = self._new_cluster()
             self._advance = self._engine.advance
             self.process.begin(cluster)
+            scheduler: Any = self.process.scheduler
+            if getattr(type(scheduler).estimate, "in_library", False):
+                self._engine.estimate_by(scheduler.predictions)
             yield cluster
         except EventBroken:
             self.outputs.abandon()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from functools import cached_property
+from math import log
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -23,12 +24,14 @@ from batsched_py.protocol.hosts import HostSet, checked
 from batsched_py.protocol.jobs import Host, Job
 from batsched_py.schedulers import cluster
 from batsched_py.schedulers.cluster import Order
+from batsched_py.schedulers.predictions import Predictions
 from batsched_py.schedulers.selection import Selection
 from batsched_py.simulator.catalog import check_io_job, refusal
 from batsched_py.simulator.setup import Setup
 
 if TYPE_CHECKING:
     from batsched_py.ledger.nodes import NodeMachine
+    from batsched_py.schedulers.use import Use
 
 _WAITING, _RUNNING, _HELD = "SUBMITTED", "RUNNING", "NOT_SUBMITTED"
 
@@ -64,6 +67,9 @@ class Cluster(cluster.Cluster):
     _selection: Selection | None
     _is_to_come: Callable[[str], bool]
     _failed: Callable[[BaseException, object], PolicyError]
+    _formulas: dict[Order, Any]
+    """Orders as the library computes them."""
+    _use: Use | None
 
     def __init__(
         self,
@@ -87,6 +93,8 @@ class Cluster(cluster.Cluster):
             outside=NOTHING_KNOWN,
             _broken=None,
             _nb_orders=0,
+            _formulas={},
+            _use=None,
             _node_machine=nodes,
             _engine=engine,
             _setup=setup,
@@ -153,7 +161,7 @@ class Cluster(cluster.Cluster):
         only_new: bool = False,
         beside: Reservation | None = None,
     ) -> Iterator[Job]:
-        jobs: Iterator[Job] = self._engine.fitting(condition, order, only_new, beside)
+        jobs: Iterator[Job] = self._engine.fitting(condition, self.in_library(order), only_new, beside)
         return jobs
 
     def reservation(self, job: Job) -> Reservation:
@@ -222,7 +230,38 @@ class Cluster(cluster.Cluster):
         if order is not None:
             check_function(order)
         self._set(order=order)
-        self._engine.order_queue(order is not None, getattr(order, "fixed", False) is True)
+        formula = self.in_library(order)
+        self._engine.order_queue(
+            order is not None,
+            getattr(order, "fixed", False) is True,
+            None if formula is order else formula,
+        )
+
+    def in_library(self, order: Order | None) -> Any:
+        """An order as the library computes it, or as it is where only Python does."""
+        steps = getattr(order, "in_library", None)
+        if steps is None or order is None:
+            return order
+        usage = getattr(order, "usage", None)
+        if usage is not None and usage is not self._use:
+            return order
+        formula = self._formulas.get(order)
+        if formula is None:
+            self._formulas[order] = formula = self._engine.formula(steps)
+        return formula
+
+    def predictions(self, shortest: float, corrections: Sequence[float]) -> Predictions:
+        predictions: Predictions = self._engine.predict(shortest, list(corrections))
+        return predictions
+
+    def count_use(self, half_life: float) -> Use:
+        use: Use = self._engine.count_use(half_life, half_life / log(2))
+        self._set(_use=use)
+        return use
+
+    def count_all_ends(self) -> None:
+        super().count_all_ends()
+        self._engine.count_all_ends()
 
     def on_end(self, listener: Callable[[RunningJob], None]) -> None:
         check_function(listener)
@@ -263,7 +302,7 @@ class Cluster(cluster.Cluster):
         if self._start_listeners or self._selection is not None:
             super().start_fitting(order, only_new, beside)
         else:
-            self._engine.start_fitting(order, only_new, beside)
+            self._engine.start_fitting(self.in_library(order), only_new, beside)
 
     def expect(self, job: Job, run_time: float) -> None:
         run_time = self._check_expected(job, run_time)
@@ -403,6 +442,8 @@ def _as_effect(kind: str, time: float, *facts: Any) -> Effect:
             return running  # type: ignore[no-any-return]
         case "reject", (job,):
             return RejectedJob(job, time)
+        case "call", ():
+            return ev.CallMeLater(time)
         case _, (decision,):
             return deepcopy(decision)  # type: ignore[no-any-return]
     raise AssertionError(kind)

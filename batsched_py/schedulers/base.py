@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from msgspec import Meta
 
@@ -15,6 +16,17 @@ from batsched_py.schedulers.selection import NodeChoiceName, SelectionName
 
 PENDING = "pending"
 """What the note of a job begins with that waited in the end."""
+
+_Method = TypeVar("_Method", bound=Callable[..., object])
+
+
+def in_library(method: _Method) -> _Method:
+    """Say of a method of a policy that the library of the native engine does the same, in its place.
+
+    A method that overrides it is called as usual, and what policies are asked by others, too.
+    """
+    method.__dict__["in_library"] = True
+    return method
 
 
 @dataclass(kw_only=True)
@@ -38,8 +50,8 @@ class Scheduler(ABC):
     """Whether the policy puts running jobs back into the queue; then users hand in all jobs."""
 
     narrows_the_machine: ClassVar[bool] = False
-    """Whether the policy puts limits beside the machine, lets hosts sleep, counts on those that do or on all
-    ends at the shadow time, or keeps jobs from the queue; then the Python engine runs it."""
+    """Whether the policy puts limits beside the machine, lets hosts sleep, counts on those that do, or keeps
+    jobs from the queue; then the Python engine runs it."""
 
     stands_alone: ClassVar[bool] = False
     """Whether no other policy may be around it, because it heeds neither limits nor hosts that sleep."""

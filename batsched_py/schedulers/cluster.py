@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from functools import cached_property
 from math import inf, isnan
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.kinds import Live, check_function, check_job, count, expected, number
@@ -30,6 +30,10 @@ from batsched_py.protocol.events import (
 from batsched_py.protocol.hosts import NOWHERE, HostSet, checked
 from batsched_py.protocol.jobs import TICK, Host, Job, first_tick_from
 from batsched_py.schedulers.decisions import Remark, own_copy
+from batsched_py.schedulers.predictions import Predictions
+
+if TYPE_CHECKING:
+    from batsched_py.schedulers.use import Use
 
 #: Scores of waiting jobs at a time; the lowest goes first, equal ones go in submission order.
 Order = Callable[[Waiting, float], Floats]
@@ -311,7 +315,7 @@ class Cluster(Live):
         """The policy has said that it narrows the machine, so that the Python engine runs it."""
         if not self._narrows:
             raise self._broke(
-                "limits, hosts that sleep, jobs kept from the queue, other requests and all ends that count",
+                "limits, hosts that sleep, jobs kept from the queue and other requests",
                 RuleBroken("only a policy that says `narrows_the_machine = True` may use them"),
             )
 
@@ -345,7 +349,6 @@ class Cluster(Live):
 
     def count_all_ends(self) -> None:
         """Let all jobs that end by the shadow time count towards the extra hosts of a reservation."""
-        self._check_narrows()
         self._set(counts_all_ends=True)
 
     def defer(self, job: Job) -> None:
@@ -405,6 +408,19 @@ class Cluster(Live):
 
     def _unexpected(self, job: Job) -> RuleBroken:
         return self._broke(f"expect {job.id}", RuleBroken("the job neither waits nor runs"))
+
+    def predictions(self, shortest: float, corrections: Sequence[float]) -> Predictions:
+        """Predict run times from those of the users' last jobs, not below the shortest one.
+
+        A prediction that expires is prolonged by the first of the corrections, the next time by the second.
+        """
+        return Predictions(self, shortest, corrections)
+
+    def count_use(self, half_life: float) -> Use:
+        """Count from now on how much each user uses the machine, where use of a half-life ago counts half."""
+        from batsched_py.schedulers.use import Use
+
+        return Use(self, half_life)
 
     def remark(self, job: Job, text: str, start: float | None = None) -> None:
         """Say something about a job, such as why it waits; with ``start``, by when it is to start.

@@ -20,15 +20,19 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from batsched_py.protocol.jobs import Job
-from batsched_py.schedulers.base import Scheduler
+from batsched_py.schedulers.base import Scheduler, in_library
 from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.orders import check_order, order
+from batsched_py.schedulers.predictions import Predictions
 
 
 class EasyBackfilling(Scheduler):
     """What the variants of EASY have in common; they differ in their orders, and in what they expect."""
 
     only_starts_jobs = True
+    backfill_order: Order | None
+    predictions: Predictions | None = None
+    """What tells how long jobs are expected to run, if not their walltimes."""
 
     @abstractmethod
     def orders(self, cluster: Cluster) -> tuple[Order | None, Order | None]:
@@ -36,20 +40,24 @@ class EasyBackfilling(Scheduler):
 
     def begin(self, cluster: Cluster) -> None:
         """Put the queue into its order."""
-        queue_order, self._backfill_order = self.orders(cluster)
+        queue_order, self.backfill_order = self.orders(cluster)
         if queue_order is not None:
             cluster.order_queue(queue_order)
         self._remarked: tuple[Job, float] | None = None
 
+    @in_library
     def schedule(self, cluster: Cluster) -> None:
         """Start from the head while it fits, reserve for the head, then backfill."""
+        if self.predictions is not None:
+            self.predictions.correct()
         head = cluster.start_from_head()
-        if head is None:
-            return
-        if cluster.heeded:
-            self._remark_on(cluster, head)
-        if len(cluster.queue) > 1:
-            cluster.start_fitting(self._backfill_order, beside=cluster.reservation(head))
+        if head is not None:
+            if cluster.heeded:
+                self._remark_on(cluster, head)
+            if len(cluster.queue) > 1:
+                cluster.start_fitting(self.backfill_order, beside=cluster.reservation(head))
+        if self.predictions is not None:
+            self.predictions.call_at_next_expiry()
 
     def _remark_on(self, cluster: Cluster, head: Job) -> None:
         """Say which reservation the head has, when it has a new one."""
@@ -80,11 +88,6 @@ class Easy(EasyBackfilling):
     def __post_init__(self) -> None:
         check_order(self.order)
         check_order(self.backfill)
-
-    @property
-    def narrows_the_machine(self) -> bool:  # type: ignore[override]
-        """Whether all ends count."""
-        return self.ends == "all"
 
     def begin(self, cluster: Cluster) -> None:
         """Say which ends count, too."""

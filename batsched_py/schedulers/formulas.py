@@ -52,6 +52,9 @@ _OPERATORS: Final[Mapping[type[ast.AST], str]] = {
     ast.UAdd: "positive",
 }
 
+#: The functions of numpy that take two arguments.
+_OF_TWO: Final = frozenset(("add", "subtract", "multiply", "divide", "power", "maximum", "minimum"))
+
 #: Longer ones are hardly written by hand, and deep ones would end Python's stack.
 _LONGEST: Final = 1000
 _DEEPEST: Final = 50
@@ -60,22 +63,41 @@ _DEEPEST: Final = 50
 _USUAL_LENGTH: Final = 64
 
 
+#: These give the same bits wherever they are computed, so that the library may do it, too.
+_EXACT: Final = frozenset(
+    ("number", *QUANTITIES, USAGE, "add", "subtract", "multiply", "divide", "negative", "positive")
+)
+
+#: What a score is made of that changes with the estimate of a job only.
+_LASTING: Final = frozenset(("size", "walltime", "submit"))
+
+
 class Formula:
-    """A score that a text defines; the lowest goes first, and what is not a number goes last."""
+    """A score that a text defines; the lowest goes first, and what is not a number goes last.
+
+    It is kept as steps, each with a number: the values of quantities and numbers are put on a stack, and a
+    function takes its arguments from there.
+    """
 
     def __init__(self, text: str, usage: Part | None = None) -> None:
         self.text = text
         self.names: set[str] = set()
-        self._usage = usage
+        self.usage = usage
+        """Tells what the user of each job has used."""
+        self.steps: list[tuple[str, float]] = []
+        self._columns: dict[float, Floats] = {}
+        """Of each number, a column that is long enough for the waiting jobs so far."""
         if len(text) > _LONGEST:
             raise self._error(f"it has more than {_LONGEST} characters")
         try:
             tree = ast.parse(text.strip(), mode="eval")
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             raise self._error("it is not one") from None
-        self._score = self._part(tree.body, 0)
+        self._add(tree.body, 0)
         if not self.names:
             raise self._error("it names no quantity, so all jobs would have the same score")
+        self.fixed = self.names <= _LASTING
+        """Whether the score of a waiting job changes with its estimate only."""
 
     def __call__(self, waiting: Waiting, now: float) -> Floats:
         """The score of each job."""
@@ -89,73 +111,80 @@ class Formula:
         import numpy as np
 
         with np.errstate(all="ignore"):
-            return self._score(waiting, now)
+            return self._steps_done(waiting, now)
 
-    def _part(self, node: ast.expr, depth: int) -> Part:
-        """What computes a part of the formula."""
+    @property
+    def in_library(self) -> list[tuple[str, float]] | None:
+        """The steps, if the library of the native engine computes them to the same bits."""
+        is_exact = type(self) is Formula and all(step in _EXACT for step, _ in self.steps)
+        return self.steps if is_exact else None
+
+    def _steps_done(self, waiting: Waiting, now: float) -> Floats:
+        import numpy as np
+
+        stack: list[Floats] = []
+        for step, value in self.steps:
+            if step == "number":
+                stack.append(self._column(value, len(waiting)))
+            elif step in QUANTITIES:
+                stack.append(QUANTITIES[step](waiting, now))
+            elif step == USAGE:
+                assert self.usage is not None
+                stack.append(self.usage(waiting, now))
+            elif step in _OF_TWO:
+                second = stack.pop()
+                stack.append(getattr(np, step)(stack.pop(), second))
+            else:
+                stack.append(getattr(np, step)(stack.pop()))
+        return stack.pop()
+
+    def _column(self, value: float, length: int) -> Floats:
+        column = self._columns.get(value)
+        if column is None or length > len(column):
+            import numpy as np
+
+            self._columns[value] = column = np.full(max(2 * length, _USUAL_LENGTH), value)
+        return column[:length]
+
+    def _add(self, node: ast.expr, depth: int) -> None:
+        """Add the steps that a part of the formula takes."""
         if depth > _DEEPEST:
             raise self._error(f"it is nested more than {_DEEPEST} times")
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                return _constant(float(value))
+                self.steps.append(("number", float(value)))
             case ast.Name(id=name):
-                return self._quantity(name)
+                self._add_quantity(name)
             case ast.UnaryOp(op=operator, operand=operand) if type(operator) in _OPERATORS:
-                return _applied(_OPERATORS[type(operator)], self._part(operand, depth + 1))
+                self._add_function(_OPERATORS[type(operator)], [operand], depth)
             case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
-                parts = self._part(left, depth + 1), self._part(right, depth + 1)
-                return _applied(_OPERATORS[type(operator)], *parts)
+                self._add_function(_OPERATORS[type(operator)], [left, right], depth)
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
                 function, count = FUNCTIONS[name]
                 if len(arguments) != count:
                     raise self._error(f"{name} takes {count} argument{'s' * (count > 1)}")
-                return _applied(function, *(self._part(argument, depth + 1) for argument in arguments))
-        raise self._error(f"{ast.unparse(node)!r} is not allowed in it")
+                self._add_function(function, arguments, depth)
+            case _:
+                raise self._error(f"{ast.unparse(node)!r} is not allowed in it")
 
-    def _quantity(self, name: str) -> Part:
-        if name == USAGE:
-            if self._usage is None:
-                raise self._error(f"{USAGE} is not known here")
-            part = self._usage
-        elif name in QUANTITIES:
-            part = QUANTITIES[name]
-        else:
+    def _add_function(self, name: str, arguments: list[ast.expr], depth: int) -> None:
+        for argument in arguments:
+            self._add(argument, depth + 1)
+        self.steps.append((name, 0.0))
+
+    def _add_quantity(self, name: str) -> None:
+        if name == USAGE and self.usage is None:
+            raise self._error(f"{USAGE} is not known here")
+        if name != USAGE and name not in QUANTITIES:
             raise self._error(f"{name!r} is unknown")
         self.names.add(name)
-        return part
+        self.steps.append((name, 0.0))
 
     def _error(self, fault: str) -> InputError:
         return InputError(
             f"order {_shortened(self.text)!r} is neither a name nor a formula: {fault}; a formula has "
             f"numbers, {', '.join(QUANTITIES)}, {USAGE}, + - * / **, and {', '.join(FUNCTIONS)}"
         )
-
-
-def _constant(value: float) -> Part:
-    import numpy as np
-
-    kept = np.full(_USUAL_LENGTH, value)
-
-    def part(waiting: Waiting, now: float) -> Floats:
-        nonlocal kept
-        length = len(waiting)
-        if length > len(kept):
-            kept = np.full(2 * length, value)
-        return kept[:length]
-
-    return part
-
-
-def _applied(name: str, *parts: Part) -> Part:
-    """A function of numpy, applied to the values of parts."""
-    import numpy as np
-
-    function = getattr(np, name)
-    if len(parts) == 1:
-        (one,) = parts
-        return lambda waiting, now: function(one(waiting, now))
-    first, second = parts
-    return lambda waiting, now: function(first(waiting, now), second(waiting, now))
 
 
 def _shortened(text: str) -> str:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from math import log
 from typing import Literal, TypeVar, get_args
 
 from batsched_py.errors import InputError, did_you_mean
-from batsched_py.ledger.queue import Floats, Integers, Waiting
-from batsched_py.ledger.running import RunningJob
+from batsched_py.ledger.queue import Floats, Waiting
 from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.formulas import USAGE, Formula
 
@@ -48,7 +46,7 @@ def order(text: str, cluster: Cluster) -> Order:
     if text == "fair-share":
         return FairShare(cluster)
     needs_usage = USAGE in check_order(text)
-    return Formula(text, FairShare(cluster).decayed if needs_usage else None)
+    return Formula(text, cluster.count_use(HALF_LIFE) if needs_usage else None)
 
 
 def check_order(text: str) -> set[str]:
@@ -57,7 +55,7 @@ def check_order(text: str) -> set[str]:
     if text in names:
         return set()
     try:
-        return Formula(text, submission).names
+        return Formula(text, lambda waiting, now: waiting.submission).names
     except InputError:
         if re.fullmatch("[a-z]+[0-9]*(-[a-z]+)*", text) is None:
             raise
@@ -71,39 +69,23 @@ def fixed(order: _Order) -> _Order:
     return order
 
 
-@fixed
-def submission(waiting: Waiting, now: float) -> Floats:
-    """The earliest submission first."""
-    return waiting.submission
+#: The earliest submission first.
+submission = Formula("submit")
 
+#: The shortest estimate first.
+shortest = Formula("walltime")
 
-@fixed
-def shortest(waiting: Waiting, now: float) -> Floats:
-    """The shortest estimate first."""
-    return waiting.estimate
+#: The longest estimate first.
+longest = Formula("-walltime")
 
+#: The fewest host-seconds first.
+smallest_area = Formula("size * walltime")
 
-@fixed
-def longest(waiting: Waiting, now: float) -> Floats:
-    """The longest estimate first."""
-    return -waiting.estimate
+#: The most host-seconds first.
+largest_area = Formula("-(size * walltime)")
 
-
-@fixed
-def smallest_area(waiting: Waiting, now: float) -> Floats:
-    """The fewest host-seconds first."""
-    return waiting.size * waiting.estimate
-
-
-@fixed
-def largest_area(waiting: Waiting, now: float) -> Floats:
-    """The most host-seconds first."""
-    return -smallest_area(waiting, now)
-
-
-def expansion_factor(waiting: Waiting, now: float) -> Floats:
-    """The job that waiting has stretched most first, by the factor (wait + estimate) / estimate."""
-    return -(1 + (now - waiting.submission) / waiting.estimate)
+#: The job that waiting has stretched most first, by the factor (wait + estimate) / estimate.
+expansion_factor = Formula("-(1 + wait / walltime)")
 
 
 def wfp3(waiting: Waiting, now: float) -> Floats:
@@ -184,77 +166,16 @@ class FairShare:
 
     Use is counted in host-seconds, and weighs half after each :data:`HALF_LIFE`. J. Kay and P. Lauder, "A
     fair share scheduler", Communications of the ACM 31(1), 1988.
-
-    Instead of making old use weigh less, new use is made to weigh more, by the same factor for everyone: a
-    host that is used from one time to another costs the difference of their weights. So the use of a user is
-    ``paid + hosts * weight(now)``, where only a start or an end changes ``paid`` and ``hosts``.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
-        import numpy as np
+    in_library = (("use", 0.0),)
 
-        self._cluster = cluster
-        self._epoch = 0.0
-        self._shares: dict[str | None, int] = {}
-        """Where each user stands in the next two columns."""
-        self._hosts: Floats = np.zeros(64)
-        self._paid: Floats = np.zeros(64)
-        self._share_of: Integers = np.zeros(0, np.int64)
-        """The same by the queue's numbers of users."""
-        for running in cluster.running:
-            self._started(running)
-        cluster.on_start(self._started)
-        cluster.on_end(self._ended)
-        cluster.on_resize(self._resized)
+    def __init__(self, cluster: Cluster) -> None:
+        self.usage = cluster.count_use(HALF_LIFE)
 
     def __call__(self, waiting: Waiting, now: float) -> Floats:
         """The use of each job's user up to now."""
-        users, known = waiting.user, self._cluster.queue.users
-        if len(known) > len(self._share_of):
-            import numpy as np
-
-            self._share_of = np.array([self._share(user) for user in known])
-        shares, weight = self._share_of[users], self._weight(now)
-        use: Floats = self._paid[shares] + self._hosts[shares] * weight
-        return use
-
-    def decayed(self, waiting: Waiting, now: float) -> Floats:
-        """The same in host-seconds, those of a week ago counted half."""
-        return self(waiting, now) / self._weight(now) * (HALF_LIFE / log(2))
-
-    def _started(self, running: RunningJob) -> None:
-        self._change(running, running.nb_hosts, self._weight(running.start))
-
-    def _ended(self, ended: RunningJob) -> None:
-        self._change(ended, -ended.nb_hosts, self._weight(self._cluster.now))
-
-    def _resized(self, before: RunningJob, after: RunningJob) -> None:
-        self._change(after, after.nb_hosts - before.nb_hosts, self._weight(self._cluster.now))
-
-    def _change(self, running: RunningJob, hosts: int, weight: float) -> None:
-        """The user of a job has so many hosts more from a time of this weight on."""
-        share = self._share(running.job.user)
-        self._hosts[share] += hosts
-        self._paid[share] -= hosts * weight
-
-    def _share(self, user: str | None) -> int:
-        share = self._shares.setdefault(user, len(self._shares))
-        if share == len(self._hosts):
-            import numpy as np
-
-            self._hosts, self._paid = (
-                np.concatenate((column, np.zeros_like(column))) for column in (self._hosts, self._paid)
-            )
-        return share
-
-    def _weight(self, time: float) -> float:
-        """What a host has cost from the beginning until a time, up to a factor."""
-        halvings = (time - self._epoch) / HALF_LIFE
-        while halvings > 500:
-            self._paid *= 0.5**500
-            self._epoch += 500 * HALF_LIFE
-            halvings -= 500
-        return float(2.0**halvings)
+        return self.usage.weighted(waiting, now)
 
 
 _ORDERS: dict[str, Order] = {

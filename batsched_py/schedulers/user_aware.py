@@ -12,9 +12,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from batsched_py.ledger.queue import Floats, Waiting
 from batsched_py.schedulers.cluster import Cluster, Order
 from batsched_py.schedulers.easy import EasyBackfilling
+from batsched_py.schedulers.formulas import Formula
 
 #: A user who thinks for longer than this has ended the session, in seconds.
 SESSION_BREAK = 20 * 60.0
@@ -41,9 +41,5 @@ class UserAware(EasyBackfilling):
 
     def orders(self, cluster: Cluster) -> tuple[Order | None, Order | None]:
         """The highest priority first, in the queue and for backfilling."""
-        return self._priority, None
-
-    def _priority(self, waiting: Waiting, now: float) -> Floats:
-        waited = now - waiting.submission
-        responsiveness = 1 / (1 + (waited + waiting.estimate) / SESSION_BREAK)
-        return -(self.alpha * responsiveness + (1 - self.alpha) * waited / DAY)
+        responsiveness = f"1 / (1 + (wait + walltime) / {SESSION_BREAK})"
+        return Formula(f"-({self.alpha} * ({responsiveness}) + {1 - self.alpha} * wait / {DAY})"), None

@@ -1,6 +1,8 @@
 // A simulation that Python has, and how Python looks at it.
 #pragma once
+#include "formula.hpp"
 #include "free_nodes.hpp"
+#include "predictions.hpp"
 #include "python.hpp"
 
 namespace batsched {
@@ -55,7 +57,9 @@ struct Engine {
     nb::object rank;                  // puts waiting jobs into an order
     nb::object scores;                // gives waiting jobs the scores of the queue's order
     bool is_ordered = false;          // whether the queue has one of its own
+    std::shared_ptr<Formula> formula; // if it is one
     std::shared_ptr<KeptOrder> kept;  // if its scores never change
+    std::shared_ptr<Use> use;         // of the machine by users, if an order asks for it
     nb::object write, write_energy, write_states, estimate, demand_of;
     nb::object outside;               // gives what happens from outside
     std::function<int32_t(nb::handle)> number_of = [](nb::handle) { return -1; };  // of what a job asks of nodes
@@ -66,7 +70,12 @@ struct Engine {
     PyObject* last_view = nullptr;
     bool has_ended = false;
 
-    Engine(int64_t hosts, double speed) : simulation(hosts, speed) {}
+    Engine(int64_t hosts, double speed) : simulation(hosts, speed) {
+        simulation.user_numbers.name_of = [](const Job& job) -> std::optional<std::string> {
+            nb::object name = object_of(job.source.get() ? job.source : job.view).attr("user");
+            return name.is_none() ? std::nullopt : std::optional(to_utf8(name));
+        };
+    }
     Engine(const Engine&) = delete;
 
     nb::object view(const JobPtr& job) {
@@ -176,6 +185,22 @@ struct Engine {
         };
     }
 
+    // From now on it is counted how much each user uses the machine.
+    std::shared_ptr<Use> count_use(double half_life, double scale) {
+        if (use) return use;
+        use = std::make_shared<Use>(half_life, scale, simulation.user_numbers, simulation.running);
+        simulation.on_start.push_back([this](const Job& job) { use->started(job); });
+        simulation.on_end.push_back([this](const JobPtr& job) { use->ended(*job, simulation.now()); });
+        return use;
+    }
+
+    // Run times are predicted from now on.
+    std::shared_ptr<Predictions> predict(double shortest, std::vector<double> corrections) {
+        auto made = std::make_shared<Predictions>(simulation, shortest, std::move(corrections));
+        simulation.on_end.push_back([made](const JobPtr& job) { made->learn(*job); });
+        return made;
+    }
+
     // What happens to jobs on their hosts is written to a Paje trace.
     void set_trace(nb::object object) {
         trace = std::move(object);
@@ -211,6 +236,7 @@ struct Engine {
         simulation.next_outside = nullptr;
         simulation.estimate = nullptr;
         simulation.demand_of = nullptr;
+        simulation.on_start.clear();
         simulation.on_end.clear();
         listeners.clear();
     }

@@ -1,5 +1,4 @@
 // batsched_py._native: a simulation step by step, what has happened in it, and what a policy decides.
-#include "easy.hpp"
 #include "engine.hpp"
 
 namespace batsched {
@@ -42,6 +41,12 @@ nb::list decided(Engine& engine) {
         switch (one.kind) {
             case Effect::Kind::kStart: made.append(nb::make_tuple("start", one.time, running_view_of(one.job))); break;
             case Effect::Kind::kReject: made.append(nb::make_tuple("reject", one.time, engine.view(one.job))); break;
+            case Effect::Kind::kCall:
+                if (!one.decision.get()) {
+                    made.append(nb::make_tuple("call", one.time));
+                    break;
+                }
+                [[fallthrough]];
             default:
                 if (one.decision.get()) made.append(nb::make_tuple("other", one.time, object_of(one.decision)));
         }
@@ -74,18 +79,6 @@ int visit_engine(PyObject* self, visitproc visit, void* arg) {
     }
     for (nb::object& listener : engine.listeners) Py_VISIT(listener.ptr());
     return 0;
-}
-
-// Goes through all turns of EASY. Now and then, other threads may look how far it is, and a signal may end it.
-void take_turns_of_easy(Engine& engine) {
-    constexpr int kMany = 256;
-    for (int turn = 1; engine.simulation.advance(); ++turn) {
-        take_turn_of_easy(engine.simulation);
-        if (turn % kMany) continue;
-        nb::gil_scoped_release others_go_on;
-        nb::gil_scoped_acquire go_on;
-        if (PyErr_CheckSignals()) throw nb::python_error();
-    }
 }
 
 PyType_Slot engine_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_engine)},
@@ -168,11 +161,14 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
             return std::pair(free.nodes, free.licences);
         })
         .def("only_starts_jobs", [](Engine& self) { self.simulation.only_starts_jobs = true; })
+        .def("count_all_ends", [](Engine& self) {
+            self.simulation.free->counts_all_ends = true;
+            self.simulation.free->ends_change();
+        })
         // while it goes on
         .def("advance", [](Engine& self) -> nb::object {
             return self.simulation.advance() ? nb::float_(self.simulation.now()) : nb::object(nb::none());
         })
-        .def("take_turns_of_easy", &take_turns_of_easy)
         .def("ask_again", [](Engine& self) { self.simulation.ask_again(); })
         .def("check_not_ended", [](const Engine& self) { self.check_not_ended(); })
         .def_prop_ro("now", [](const Engine& self) { return self.simulation.now(); })

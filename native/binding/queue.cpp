@@ -1,6 +1,7 @@
 // The waiting jobs, as columns and in a search for those that fit.
 #include <nanobind/ndarray.h>
 
+#include "easy.hpp"
 #include "engine.hpp"
 
 namespace batsched {
@@ -21,7 +22,7 @@ struct Waiting : View {
     template <class Function>
     nb::object column(Function value) const {
         check_current();
-        using Number = decltype(value(engine->simulation.queue, 0));
+        using Number = std::invoke_result_t<Function, const Queue&, size_t>;
         auto* numbers = new Number[std::max<size_t>(jobs.arrivals.size(), 1)];
         nb::capsule memory(numbers, [](void* pointer) noexcept { delete[] static_cast<Number*>(pointer); });
         engine->simulation.queue.gather(jobs, numbers, value);
@@ -126,6 +127,16 @@ struct Search : View {
     }
 };
 
+// What an order in Python asks of the use of users.
+nb::object use_of(Use& use, const Waiting& waiting, bool in_seconds) {
+    const Simulation& simulation = waiting.engine->simulation;
+    double weight = use.weight(simulation.now());
+    return waiting.column([&](const Queue& queue, size_t place) {
+        double weighted = use.weighted(*Queue::JobAt()(queue, place), weight);
+        return in_seconds ? use.seconds(weighted, weight) : weighted;
+    });
+}
+
 struct QueueView : View {};
 
 constexpr Request kAnything{INT64_MAX};
@@ -137,6 +148,11 @@ Waiting waiting_jobs(nb::handle self, int64_t behind, Request free, size_t most 
 
 // The arrivals of jobs in the order that Python gives them; only the first where that is enough.
 std::vector<int64_t> in_order(Waiting waiting, nb::handle order, bool head_only) {
+    std::shared_ptr<Formula> formula = waiting.engine->formula;
+    if (order.is_none() ? bool(formula) : nb::try_cast(order, formula)) {
+        const Simulation& simulation = waiting.engine->simulation;
+        return formula->sorted(simulation.queue, waiting.jobs, simulation.now());
+    }
     nb::object rank = waiting.engine->rank, shown = nb::cast(std::move(waiting));
     const std::vector<int64_t>& arrivals = nb::inst_ptr<Waiting>(shown)->jobs.arrivals;
     std::vector<int64_t> ranked;
@@ -148,6 +164,14 @@ std::vector<int64_t> in_order(Waiting waiting, nb::handle order, bool head_only)
 // Gives the jobs that have joined the queue since then their scores.
 void score_new(nb::handle self, KeptOrder& kept) {
     Engine& engine = engine_of(self);
+    if (engine.formula) {
+        const Simulation& simulation = engine.simulation;
+        Queue::Selected jobs = simulation.queue.select(kept.last, kAnything, SIZE_MAX);
+        const std::vector<double>& scores = engine.formula->scores(simulation.queue, jobs, simulation.now());
+        for (size_t place = 0; place < scores.size(); ++place) kept.add(scores[place], jobs.arrivals[place]);
+        kept.last = simulation.queue.nb_arrived();
+        return;
+    }
     if (!engine.scores) throw std::runtime_error("the simulation has ended, and the order of its queue with it");
     Waiting waiting = waiting_jobs(self, kept.last, kAnything);
     std::vector<int64_t> arrivals = waiting.jobs.arrivals;
@@ -167,28 +191,36 @@ std::vector<int64_t> in_kept_order(nb::handle self, int64_t behind, Request free
     return kept->sorted(queue.select(behind, free, SIZE_MAX).arrivals);
 }
 
-Search search(nb::handle self, nb::object condition, nb::object order, nb::handle only_new, nb::handle given) {
+// Of the jobs that fit and do not delay a reservation, in an order.
+Search search(nb::handle self, nb::object condition, nb::object order, bool only_new,
+              std::shared_ptr<HeldReservation> beside) {
     Engine& engine = engine_of(self);
     const Simulation& simulation = engine.simulation;
-    std::shared_ptr<HeldReservation> beside;
-    if (!condition.is_none()) types.check_function(condition);
-    if (!given.is_none() && !nb::try_cast(given, beside)) throw_expected("a Reservation", given);
     if (beside && !simulation.free->may_have_made(beside->reservation)) {
         throw nb::value_error("the reservation is not of this simulation");
     }
-    if (!order.is_none()) types.check_function(order);
     Search made{{nb::borrow(self), &engine}, std::move(condition), std::move(beside)};
     made.epoch = simulation.epoch();
     made.last = simulation.queue.nb_arrived();
     made.nb_changes = simulation.nb_changes();
-    if (is_true(only_new)) made.behind = simulation.queue.newest_settled();
+    if (only_new) made.behind = simulation.queue.newest_settled();
     if (made.beside) made.behind = std::max(made.behind, simulation.tried(made.beside->reservation));
     made.is_ordered = engine.is_ordered || !order.is_none();
     if (!made.is_ordered) return made;
     Request free = simulation.free->available();
-    made.order = order.is_none() && engine.kept ? in_kept_order(self, made.behind, free)
+    made.order = order.is_none() && engine.kept && !engine.formula ? in_kept_order(self, made.behind, free)
                                                 : in_order(waiting_jobs(self, made.behind, free), order, false);
     return made;
+}
+
+void check_order(nb::handle order) {
+    if (!order.is_none() && !nb::isinstance<Formula>(order)) types.check_function(order);
+}
+
+std::shared_ptr<HeldReservation> reservation_from(nb::handle given) {
+    std::shared_ptr<HeldReservation> reservation;
+    if (!given.is_none() && !nb::try_cast(given, reservation)) throw_expected("a Reservation", given);
+    return reservation;
 }
 
 Search all_waiting(nb::object self) {
@@ -206,6 +238,7 @@ JobPtr head_of(nb::handle self) {
     Engine& engine = engine_of(self);
     const Queue& queue = engine.simulation.queue;
     if (!engine.is_ordered) return queue.head();
+    if (!engine.kept && engine.formula) return engine.formula->head(queue, engine.simulation.now());
     if (!engine.kept) return queue.at(in_order(waiting_jobs(self, 0, kAnything), nb::none(), true).at(0));
     std::shared_ptr<KeptOrder> kept = engine.kept;  // the order is a policy's, and may do anything meanwhile
     if (kept->last < queue.nb_arrived()) score_new(self, *kept);
@@ -218,25 +251,49 @@ nb::object head(QueueView& view) {
 }
 
 // Starts jobs from the head of the queue while they fit: the first that does not, if any is left.
+JobPtr start_heads(nb::handle self) {
+    Simulation& simulation = engine_of(self).simulation;
+    while (!simulation.queue.empty()) {
+        JobPtr job = head_of(self);
+        if (!simulation.fits(*job)) return job;
+        simulation.start(job);
+    }
+    return nullptr;
+}
+
 nb::object start_from_head(nb::handle self) {
     Engine& engine = engine_of(self);
     engine.check_not_ended();
-    while (!engine.simulation.queue.empty()) {
-        JobPtr job = head_of(self);
-        if (!engine.simulation.fits(*job)) return engine.view(job);
-        engine.simulation.start(job);
-    }
-    return nb::none();
+    JobPtr head = start_heads(self);
+    return head ? engine.view(head) : nb::none();
 }
 
 // Starts the jobs that fit, in an order and beside a reservation that they do not delay, if there is one.
 void start_fitting(nb::handle self, nb::object order, nb::handle only_new, nb::handle beside) {
-    Engine& engine = engine_of(self);
-    engine.check_not_ended();
-    Search jobs = search(self, nb::none(), std::move(order), only_new, beside);
+    engine_of(self).check_not_ended();
+    check_order(order);
+    Search jobs = search(self, nb::none(), std::move(order), is_true(only_new), reservation_from(beside));
     while (JobPtr job = jobs.next_job()) {
-        engine.simulation.start(job);
+        jobs.engine->simulation.start(job);
         if (jobs.beside) jobs.beside->reservation.admit(*job);
+    }
+}
+
+// Goes through all turns of a policy made of EASY whose orders are formulas, if it has any. Now and then, other threads may
+// look how far it is, and a signal may end it.
+void take_turns_of_easy(nb::handle self, std::shared_ptr<Formula> order, std::shared_ptr<Predictions> predictions) {
+    constexpr int kMany = 256;
+    Engine& engine = engine_of(self);
+    Simulation& simulation = engine.simulation;
+    for (int turn = 1; simulation.advance(); ++turn) {
+        if (predictions) predictions->correct();
+        JobPtr head = start_heads(self);
+        if (head && simulation.queue.size() > 1) backfill(simulation, *head, (order ? order : engine.formula).get());
+        if (predictions) predictions->call_at_next_expiry();
+        if (turn % kMany) continue;
+        nb::gil_scoped_release others_go_on;
+        nb::gil_scoped_acquire go_on;
+        if (PyErr_CheckSignals()) throw nb::python_error();
     }
 }
 
@@ -283,6 +340,19 @@ void bind_queue(nb::module_& module, nb::class_<Engine>& engine) {
         .def_prop_ro("submission", [](const Waiting& self) { return self.column(Queue::SubmissionAt()); })
         .def_prop_ro("user", &Waiting::users);
     refuse_copies(waiting, "Waiting");
+    nb::class_<Formula>(module, "Formula", "An order that is a formula.");
+    nb::class_<Use>(module, "Use", "How much users have used the machine.")
+        .def("__call__", [](Use& self, const Waiting& waiting, double) { return use_of(self, waiting, true); })
+        .def("weighted", [](Use& self, const Waiting& waiting, double) { return use_of(self, waiting, false); });
+    nb::class_<Predictions>(module, "Predictions", "Run times as users' earlier jobs predict them.")
+        .def("estimate", [](Predictions& self, nb::handle job) {
+            check_job(job);
+            nb::object user = job.attr("user");
+            return self.estimate(user.is_none() ? std::nullopt : std::optional(to_utf8(user)),
+                                 nb::cast<double>(job.attr("walltime")));
+        })
+        .def("correct", &Predictions::correct)
+        .def("call_at_next_expiry", &Predictions::call_at_next_expiry);
     nb::class_<Search>(module, "Search", nb::type_slots(search_slots));
     constexpr const char* kind = "JobQueue";
     nb::class_<QueueView> queue(module, kind, nb::type_slots(queue_slots), "The waiting jobs.");
@@ -304,15 +374,33 @@ void bind_queue(nb::module_& module, nb::class_<Engine>& engine) {
         return job->estimate;
     }, any("job"));
     engine.def("queue", [](nb::handle self) { return QueueView{{nb::borrow(self), &engine_of(self)}}; })
-        .def("order_queue", [](Engine& self, bool ordered, bool is_kept) {
+        .def("formula", [](const Engine& self, const std::vector<std::pair<std::string, double>>& named) {
+            std::vector<Formula::Step> steps;
+            for (const auto& [name, number] : named) steps.push_back({Formula::kind_of(name), number});
+            return std::make_shared<Formula>(std::move(steps), self.use);
+        })
+        .def("order_queue", [](Engine& self, bool ordered, bool is_kept, std::shared_ptr<Formula> formula) {
             self.is_ordered = ordered;
+            self.formula = std::move(formula);
             self.kept = is_kept ? std::make_shared<KeptOrder>() : nullptr;
             self.simulation.reorder();
-        })
+        }, nb::arg(), nb::arg(), nb::arg().none())
+        .def("take_turns_of_easy", &take_turns_of_easy, nb::arg().none(), nb::arg().none())
         .def("start_from_head", &start_from_head)
         .def("start_fitting", &start_fitting, nb::arg().none(), nb::arg(), nb::arg().none())
+        .def("count_use", &Engine::count_use, nb::keep_alive<0, 1>())
+        .def("predict", &Engine::predict, nb::keep_alive<0, 1>())
+        .def("estimate_by", [](Engine& self, std::shared_ptr<Predictions> predictions) {
+            self.simulation.estimate = [predictions](Job& job) { return predictions->estimate(job); };
+        })
         .def("check_current", [](const Engine&, const Waiting& jobs) { jobs.check_current(); });
-    method(engine, "Cluster", "fitting", &search, any("condition") = nb::none(), any("order") = nb::none(),
+    method(engine, "Cluster", "fitting",
+           [](nb::handle self, nb::object condition, nb::object order, nb::handle only_new, nb::handle beside) {
+               if (!condition.is_none()) types.check_function(condition);
+               check_order(order);
+               auto reservation = reservation_from(beside);
+               return search(self, std::move(condition), std::move(order), is_true(only_new), std::move(reservation));
+           }, any("condition") = nb::none(), any("order") = nb::none(),
            any("only_new") = false, any("beside") = nb::none());
 }
 

@@ -8,9 +8,6 @@ from random import Random
 import pytest
 
 from batsched_py.analysis.validator import validate
-from batsched_py.errors import PolicyError
-from batsched_py.schedulers import Cluster
-from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.machine_files import NodeKind, platform_of
 from batsched_py.simulator.platform import Platform
 from batsched_py.testing import JobSpec, schedule_of, starts
@@ -100,13 +97,3 @@ def test_a_policy_around_easy_counts_all_ends_too() -> None:
     jobs = drawn(0)
     around = policy("cooled(easy)", ends="all")
     assert starts(around, jobs, HOSTS) == begun("all", jobs, HOSTS)
-
-
-def test_a_policy_that_counts_all_ends_has_to_say_so() -> None:
-    class Silent(Easy):
-        def begin(self, cluster: Cluster) -> None:
-            super().begin(cluster)
-            cluster.count_all_ends()
-
-    with pytest.raises(PolicyError, match="narrows_the_machine"):
-        starts(Silent(), drawn(0), HOSTS)

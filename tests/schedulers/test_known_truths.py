@@ -83,7 +83,7 @@ class Forgetful(Easy):
             cluster.start(head)
         if len(queue) > 1:
             reservation = cluster.reservation(head)
-            for job in cluster.fitting(lambda size, estimate: True, self._backfill_order, beside=reservation):
+            for job in cluster.fitting(lambda size, estimate: True, self.backfill_order, beside=reservation):
                 reservation.admit(cluster.start(job))
 
 
