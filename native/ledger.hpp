@@ -33,7 +33,7 @@ public:
     std::unique_ptr<Holds> holds;            // if any jobs wait for others
     std::function<int32_t(Job&)> demand_of;  // the number of what a job asks of nodes, if there are any
     std::function<double(Job&)> estimate;    // how long a job is expected to run, if not for its walltime
-    std::vector<std::function<void(const Job&)>> on_start;  // hear of each job that starts
+    std::vector<std::function<void(Job&)>> on_start;  // hear of each job that starts
     UserNumbers user_numbers;
 
     explicit Ledger(int64_t hosts) : free(std::make_unique<FreeHosts>(hosts)) {}

@@ -10,12 +10,12 @@ public:
     Predictions(Simulation& simulation, double shortest, std::vector<double> corrections)
         : simulation_(simulation), shortest_(shortest), more_(std::move(corrections)) {}
 
-    double estimate(const Job& job) { return estimate(recent_of(simulation_.user_numbers.of(job)), job.told_walltime); }
+    double estimate(Job& job) { return estimate(recent_of(simulation_.user_numbers.of(job)), job.told_walltime); }
     double estimate(const std::optional<std::string>& user, double walltime) {
         return estimate(recent_of(simulation_.user_numbers.of(user)), walltime);
     }
 
-    void learn(const Job& ended) {
+    void learn(Job& ended) {
         Recent& recent = recent_of(simulation_.user_numbers.of(ended));
         recent.before = std::exchange(recent.last, simulation_.now() - ended.start);
         ++recent.count;

@@ -11,9 +11,9 @@ namespace batsched {
 // Users by number, also those of jobs whose user is not known, who count as one.
 class UserNumbers {
 public:
-    std::function<std::optional<std::string>(const Job&)> name_of;  // of the user of a job that is from no log
+    std::function<std::optional<std::string>(Job&)> name_of;  // of the user of a job that is from no log
 
-    size_t of(const Job& job) {
+    size_t of(Job& job) {
         if (!job.log) return of(name_of ? name_of(job) : std::nullopt);
         std::vector<size_t>& numbers = by_log_[job.log];
         if (numbers.size() <= job.extra) numbers.resize(job.log->users.size(), kNone);
@@ -44,11 +44,11 @@ public:
         for (const Running::Place& place : running.by_end()) started(*place.job);
     }
 
-    void started(const Job& job) { change(job, job.nb_hosts, weight(job.start)); }
-    void ended(const Job& job, double now) { change(job, -job.nb_hosts, weight(now)); }
+    void started(Job& job) { change(job, job.nb_hosts, weight(job.start)); }
+    void ended(Job& job, double now) { change(job, -job.nb_hosts, weight(now)); }
 
     // Of the user of a job, times a factor that is the same for all users at a time.
-    double weighted(const Job& job, double weight) {
+    double weighted(Job& job, double weight) {
         const Share& share = share_of(job);
         return share.paid + share.hosts * weight;
     }
@@ -78,13 +78,13 @@ private:
     UserNumbers& users_;
     std::vector<Share> shares_;
 
-    Share& share_of(const Job& job) {
+    Share& share_of(Job& job) {
         size_t number = users_.of(job);
         if (number >= shares_.size()) shares_.resize(number + 1);
         return shares_[number];
     }
 
-    void change(const Job& job, int64_t hosts, double weight) {
+    void change(Job& job, int64_t hosts, double weight) {
         Share& share = share_of(job);
         share.hosts += static_cast<double>(hosts);
         share.paid -= static_cast<double>(hosts) * weight;

@@ -662,7 +662,7 @@ class Interrupted(BaseException):
     """What a signal raises."""
 
 
-def under_easy(policy: Easy) -> NativeSimulation:
+def under_easy(policy: Scheduler) -> NativeSimulation:
     jobs = [Job(f"w0!{number}", float(number), 1, 10.0, "p") for number in range(20_000)]
     workload = Workload("w0", jobs, {"p": Homogeneous(1e9)})
     return NativeSimulation(
@@ -694,11 +694,18 @@ def test_a_signal_ends_the_turns_of_easy_that_the_library_takes() -> None:
 def test_the_library_takes_the_turns_of_easy_whose_orders_it_can_compute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    taken: list[Easy] = []
+    taken: list[Scheduler] = []
     monkeypatch.setattr(
-        NativeSimulation, "_take_turns_of_easy", lambda self, cluster: taken.append(self.process.scheduler)
+        NativeSimulation, "_take_turns", lambda self, of, cluster: taken.append(self.process.scheduler)
     )
-    policies = [Easy(), Easy(order="shortest"), Easy(backfill="-wait * size"), Easy(order="fair-share")]
+    policies: list[Scheduler] = [
+        Easy(),
+        Easy(order="shortest"),
+        Easy(backfill="-wait * size"),
+        Easy(order="fair-share"),
+        SCHEDULERS.create("easy-sjbf", {}),
+        SCHEDULERS.create("conservative", {}),
+    ]
     others = [Easy(order="f1"), Easy(backfill="sqrt(size)"), Easy(selection="random")]
     for policy in (*policies, *others):
         under_easy(policy).run()

@@ -54,6 +54,12 @@ _REFERENCE = {
 _KINDS = {HostsUnavailable: 0, HostsAvailable: 1}
 
 
+def _in_library(method: Any) -> str | None:
+    """What the library does in place of a method of a policy, if it does."""
+    what: str | None = getattr(method, "in_library", None)
+    return what
+
+
 def misused(kind: str, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
     """A method was called with other arguments than it has: say so as the Python engine does."""
     getattr(_REFERENCE[kind], name)(None, *given, **named)
@@ -163,8 +169,8 @@ class NativeSimulation(Simulation):
             if not (process.scheduler.leaves_jobs or cluster.heeded):
                 if process.scheduler.only_starts_jobs:
                     self._engine.only_starts_jobs()
-                if self._library_takes_turns(cluster):
-                    self._take_turns_of_easy(cluster)
+                if (of := self._turns_of_library(cluster)) is not None:
+                    self._take_turns(of, cluster)
             while (now := advance()) is not None or self._leaves_jobs():
                 schedule = process.schedule
                 if now is None:
@@ -177,25 +183,31 @@ class NativeSimulation(Simulation):
             self._finish()
         return self.results
 
-    def _library_takes_turns(self, cluster: NativeCluster) -> bool:
-        """Whether nobody could tell that the library itself takes all turns of a policy made of EASY."""
+    def _turns_of_library(self, cluster: NativeCluster) -> str | None:
+        """Of which policy the library itself takes all turns, if nobody can tell that it does."""
         policy: Any = self.process.scheduler
-        schedule = type(policy).schedule
-        return (
-            getattr(schedule, "in_library", False)
-            and self.process.schedule == MethodType(schedule, policy)
+        kind = type(policy)
+        of: str | None = _in_library(kind.schedule)
+        plain = (
+            self.process.schedule == MethodType(kind.schedule, policy)
             and policy.selection == "lowest"
             and not cluster._start_listeners
-            and all(
-                order is None or cluster.in_library(order) is not order
-                for order in (cluster.order, policy.backfill_order)
-            )
         )
+        if of == "easy":
+            orders = (cluster.order, policy.backfill_order)
+            plain &= all(order is None or cluster.in_library(order) is not order for order in orders)
+        elif of == "conservative":
+            plain &= _in_library(kind.take_over) == of and cluster.order is None
+        return of if plain else None
 
-    def _take_turns_of_easy(self, cluster: NativeCluster) -> None:
+    def _take_turns(self, of: str, cluster: NativeCluster) -> None:
         policy: Any = self.process.scheduler
         try:
-            self._engine.take_turns_of_easy(cluster.in_library(policy.backfill_order), policy.predictions)
+            if of == "easy":
+                order = cluster.in_library(policy.backfill_order)
+                self._engine.take_turns_of_easy(order, policy.predictions)
+            else:
+                self._engine.take_turns_of_conservative(policy.plan)
         finally:
             cluster._go_to(self._engine.now)
 
@@ -219,7 +231,7 @@ class NativeSimulation(Simulation):
             self._advance = self._engine.advance
             self.process.begin(cluster)
             scheduler: Any = self.process.scheduler
-            if getattr(type(scheduler).estimate, "in_library", False):
+            if _in_library(type(scheduler).estimate) == "predictions":
                 self._engine.estimate_by(scheduler.predictions)
             yield cluster
         except EventBroken:

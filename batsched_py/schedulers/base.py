@@ -20,13 +20,17 @@ PENDING = "pending"
 _Method = TypeVar("_Method", bound=Callable[..., object])
 
 
-def in_library(method: _Method) -> _Method:
-    """Say of a method of a policy that the library of the native engine does the same, in its place.
+def in_library(what: str) -> Callable[[_Method], _Method]:
+    """Say of a method of a policy that the library of the native engine does this in its place.
 
-    A method that overrides it is called as usual, and what policies are asked by others, too.
+    A method that overrides it is called as usual.
     """
-    method.__dict__["in_library"] = True
-    return method
+
+    def mark(method: _Method) -> _Method:
+        method.__dict__["in_library"] = what
+        return method
+
+    return mark
 
 
 @dataclass(kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from batsched_py.ledger.profile import Plan
 from batsched_py.protocol.jobs import Job
-from batsched_py.schedulers.base import Scheduler
+from batsched_py.schedulers.base import Scheduler, in_library
 from batsched_py.schedulers.cluster import Cluster
 
 
@@ -26,19 +26,21 @@ class Conservative(Scheduler):
     def begin(self, cluster: Cluster) -> None:
         """Nothing is planned yet."""
         self.take_over(cluster)
-        cluster.on_end(lambda ended: self._plan.job_ended(ended))
+        cluster.on_end(lambda ended: self.plan.job_ended(ended))
 
+    @in_library("conservative")
     def take_over(self, cluster: Cluster) -> None:
         """Plan anew, from the jobs that run; those that wait get their reservations in the queue's order."""
-        self._plan = cluster.plan()
+        self.plan = cluster.plan()
         self._available = cluster.available
         self._remarked: dict[Job, float] = {}
 
+    @in_library("conservative")
     def schedule(self, cluster: Cluster) -> None:
         """Let jobs move forward, reserve for new ones, and start those whose time has come."""
         if cluster.available != self._available:
             self.take_over(cluster)
-        plan = self._plan
+        plan = self.plan
         plan.advance()
         plan.move_forward()
         plan.reserve_new()

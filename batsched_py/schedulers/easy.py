@@ -45,7 +45,7 @@ class EasyBackfilling(Scheduler):
             cluster.order_queue(queue_order)
         self._remarked: tuple[Job, float] | None = None
 
-    @in_library
+    @in_library("easy")
     def schedule(self, cluster: Cluster) -> None:
         """Start from the head while it fits, reserve for the head, then backfill."""
         if self.predictions is not None:

@@ -44,7 +44,7 @@ class EasySjbf(EasyBackfilling):
         super().begin(cluster)
         self.predictions = cluster.predictions(SHORTEST, CORRECTIONS)
 
-    @in_library
+    @in_library("predictions")
     def estimate(self, job: Job) -> float:
         """The prediction."""
         return job.walltime if self.predictions is None else self.predictions.estimate(job)

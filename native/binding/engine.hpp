@@ -71,8 +71,8 @@ struct Engine {
     bool has_ended = false;
 
     Engine(int64_t hosts, double speed) : simulation(hosts, speed) {
-        simulation.user_numbers.name_of = [](const Job& job) -> std::optional<std::string> {
-            nb::object name = object_of(job.source.get() ? job.source : job.view).attr("user");
+        simulation.user_numbers.name_of = [](Job& job) -> std::optional<std::string> {
+            nb::object name = view_of(job).attr("user");
             return name.is_none() ? std::nullopt : std::optional(to_utf8(name));
         };
     }
@@ -189,7 +189,7 @@ struct Engine {
     std::shared_ptr<Use> count_use(double half_life, double scale) {
         if (use) return use;
         use = std::make_shared<Use>(half_life, scale, simulation.user_numbers, simulation.running);
-        simulation.on_start.push_back([this](const Job& job) { use->started(job); });
+        simulation.on_start.push_back([this](Job& job) { use->started(job); });
         simulation.on_end.push_back([this](const JobPtr& job) { use->ended(*job, simulation.now()); });
         return use;
     }
@@ -241,6 +241,20 @@ struct Engine {
         listeners.clear();
     }
 };
+
+// Goes through all turns of a policy, which the library takes. Now and then, other threads may look how far it is, and a
+// signal may end it.
+template <class Turn>
+void take_turns(Simulation& simulation, Turn take_turn) {
+    constexpr int kMany = 256;
+    for (int turn = 1; simulation.advance(); ++turn) {
+        take_turn();
+        if (turn % kMany) continue;
+        nb::gil_scoped_release others_go_on;
+        nb::gil_scoped_acquire go_on;
+        if (PyErr_CheckSignals()) throw nb::python_error();
+    }
+}
 
 // Something of an engine that Python looks at, which keeps the engine alive.
 struct View {

@@ -174,6 +174,27 @@ void bind_plan(nb::module_& module) {
     });
 }
 
+// The turns of conservative backfilling (specification: batsched_py/schedulers/conservative.py).
+void take_turns_of_conservative(Engine& engine, PlanView& view) {
+    Simulation& simulation = engine.simulation;
+    Runs there = simulation.free->there().runs();
+    take_turns(simulation, [&] {
+        if (there != simulation.free->there().runs()) {
+            there = simulation.free->there().runs();
+            view.plan = simulation.free->plan(simulation.now(), simulation.running);
+        }
+        AnyPlan& plan = *view.plan;
+        plan.advance(simulation.now(), simulation.queue);
+        plan.move_forward();
+        plan.reserve_new(simulation.queue);
+        for (const JobPtr& job : plan.due(simulation.now())) {
+            if (!simulation.fits(*job)) continue;
+            simulation.start(job);
+            plan.job_started(*job);
+        }
+    });
+}
+
 }  // namespace
 
 void bind_plans(nb::module_& module, nb::class_<Engine>& engine) {
@@ -192,6 +213,7 @@ void bind_plans(nb::module_& module, nb::class_<Engine>& engine) {
     method(engine, kind, "profile", [](const Engine& self) {
         return self.simulation.free->profile(self.simulation.now(), self.simulation.running);
     });
+    engine.def("take_turns_of_conservative", &take_turns_of_conservative);
     method(engine, kind, "plan", [](nb::handle self) {
         const Simulation& simulation = engine_of(self).simulation;
         return PlanView{{nb::borrow(self), &engine_of(self)}, simulation.free->plan(simulation.now(), simulation.running)};

@@ -279,22 +279,16 @@ void start_fitting(nb::handle self, nb::object order, nb::handle only_new, nb::h
     }
 }
 
-// Goes through all turns of a policy made of EASY whose orders are formulas, if it has any. Now and then, other threads may
-// look how far it is, and a signal may end it.
+// The turns of a policy made of EASY whose orders are formulas, if it has any.
 void take_turns_of_easy(nb::handle self, std::shared_ptr<Formula> order, std::shared_ptr<Predictions> predictions) {
-    constexpr int kMany = 256;
     Engine& engine = engine_of(self);
     Simulation& simulation = engine.simulation;
-    for (int turn = 1; simulation.advance(); ++turn) {
+    take_turns(simulation, [&] {
         if (predictions) predictions->correct();
         JobPtr head = start_heads(self);
         if (head && simulation.queue.size() > 1) backfill(simulation, *head, (order ? order : engine.formula).get());
         if (predictions) predictions->call_at_next_expiry();
-        if (turn % kMany) continue;
-        nb::gil_scoped_release others_go_on;
-        nb::gil_scoped_acquire go_on;
-        if (PyErr_CheckSignals()) throw nb::python_error();
-    }
+    });
 }
 
 PyType_Slot queue_slots[] = {

@@ -107,7 +107,7 @@ class Watched(Conservative):
 
     def schedule(self, cluster: Cluster) -> None:
         super().schedule(cluster)
-        for job, start in self._plan.reservations():
+        for job, start in self.plan.reservations():
             self.promised.setdefault(job.name, start)
 
 
