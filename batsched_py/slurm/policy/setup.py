@@ -209,7 +209,6 @@ class Setup:
     def records(self, job: Job, now: float) -> tuple[list[WaitingRecord], Never]:
         """A job that joins the queue, in each of its partitions in which it can run, or why it never can."""
         request, fields = _asking(job)
-        time_limit = job.walltime if fields.time_limit is None else fields.time_limit
         eligible: float = max(int(now), int(round(job.submission_time + fields.begin, 3)))
         if fields.hold or fields.priority == 0:
             if fields.released is None:
@@ -219,32 +218,39 @@ class Setup:
         records, never = list[WaitingRecord](), Never("BadConstraints", is_refused=True)
         named = [each for each in self.partitions if each.name in request.partitions]
         for partition in named or [self._default]:
-            asked = self._asked_in(request, fields, partition)
-            limit = minutes(time_limit, partition.settings.max_time)
-            least = limit if fields.time_min is None else minutes(fields.time_min, limit * 60)
-            record = WaitingRecord(job, self._count, fields, partition, asked, limit, least, eligible)
-            qos = self._accounts.qos_of(record)
-            flags = () if qos is None else qos.flags
-            if asked.most_switches:
-                self._let_wait_for_a_switch(record)
-            record.reserves = "no_reserve" not in flags
-            record.turn = RUNS_ALREADY if fields.runs else self._turns[None if qos is None else qos.name]
-            record.give_priority(0)
-            if "partition_time_limit" in flags:
-                record.limit = minutes(time_limit, inf)
-            why = self._why_never(record, time_limit, "" if qos is None else qos.name, flags)
-            if why is None:
+            record = self._record_in(partition, job, request, fields, eligible)
+            if isinstance(record, WaitingRecord):
                 for name in self._reservations.magnetic(record):
                     attracted = replace(fields, reservation=name)
                     records.append(dataclasses.replace(record, fields=attracted, is_magnetic=True))
                 records.append(record)
-            else:
-                never = why
-                if self._refuses_for_one and why.is_refused and why.reason != "BadConstraints":
-                    return [], why
+                continue
+            never = record
+            if self._refuses_for_one and never.is_refused and never.reason != "BadConstraints":
+                return [], never
         for record in records:
             record.nb_partitions = len(records)
         return records, never
+
+    def _record_in(
+        self, partition: PartitionRecord, job: Job, request: Request, fields: JobFields, eligible: float
+    ) -> WaitingRecord | Never:
+        """A job that waits in a partition, or why it never can run there."""
+        time_limit = job.walltime if fields.time_limit is None else fields.time_limit
+        asked = self._asked_in(request, fields, partition)
+        limit = minutes(time_limit, partition.settings.max_time)
+        least = limit if fields.time_min is None else minutes(fields.time_min, limit * 60)
+        record = WaitingRecord(job, self._count, fields, partition, asked, limit, least, eligible)
+        qos = self._accounts.qos_of(record)
+        flags = () if qos is None else qos.flags
+        if asked.most_switches:
+            self._let_wait_for_a_switch(record)
+        record.reserves = "no_reserve" not in flags
+        record.turn = RUNS_ALREADY if fields.runs else self._turns[None if qos is None else qos.name]
+        record.give_priority(0)
+        if "partition_time_limit" in flags:
+            record.limit = minutes(time_limit, inf)
+        return self._why_never(record, time_limit, "" if qos is None else qos.name, flags) or record
 
     def _let_wait_for_a_switch(self, record: WaitingRecord) -> None:
         """Let a job wait for nodes behind few switches for so long, and not longer."""
