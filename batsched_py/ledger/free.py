@@ -212,10 +212,11 @@ class FreeHosts:
         """
         if job.size <= 0:
             return Reservation(job, now, inf, 0)
-        if unavailable is not NOWHERE or to_wake is not NOWHERE or limits or all_ends:
-            ahead = HostsAhead(self.count + len(to_wake), job.size, unavailable)
+        nb_free = self.count + len(to_wake)
+        if unavailable is not NOWHERE or limits or all_ends:
+            ahead = HostsAhead(nb_free, job.size, unavailable)
             return reserve(job, now, running, ahead, limits, all_ends)
-        extra = self.count - job.size
+        extra = nb_free - job.size
         if extra >= 0:
             return Reservation(job, now, now, extra)
         for end, _, ending in running._by_end:

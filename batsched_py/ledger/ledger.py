@@ -358,8 +358,9 @@ class Ledger:
         if not hosts:
             raise RuleBroken("no host was given")
         rules.check_existence(hosts, self.nb_machines)
-        for running in self.running:
-            if busy := hosts & running.hosts:
+        awake = hosts - self.states.asleep
+        for running in () if awake in self.free else self.running:
+            if busy := awake & running.hosts:
                 raise RuleBroken(f"hosts {busy} run job {running.job.id} and cannot change their power state")
         self.states.check_switch(hosts, pstate, at_once)
         self._nb_changes += 1

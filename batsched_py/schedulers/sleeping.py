@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from batsched_py.ledger.trials import HostsToWake
 from batsched_py.protocol.hosts import NOWHERE, HostSet
 from batsched_py.protocol.jobs import TICK, Job
 from batsched_py.protocol.sizes import shapes_of
@@ -73,24 +74,26 @@ class Sleeping(Wrapper):
         reservation = None
         for job in cluster.queue:
             if reservation is None:
-                if not any(_may_start(cluster, each) and room.take(each) for each in self._sizes(job)):
+                if not self._finds_room(cluster, job, room):
                     reservation = cluster.reservation(job)
             elif job.id not in self._woken_for:
-                estimate = cluster.queue.estimate(job)
-                if _may_start(cluster, job) and reservation.allows(job.size, estimate) and room.take(job):
+                allowed = reservation.allows(job.size, cluster.queue.estimate(job))
+                if allowed and _may_start(cluster, job) and room.take(job):
                     self._woken_for.add(job.id)
             if room.nothing_sleeps:
                 break
-        self._woken_for &= {job.id for job in cluster.queue}
+        if self._woken_for:
+            self._woken_for &= {job.id for job in cluster.queue}
         self._beds.wake(cluster, room.woken)
         self._waking = self._waking | (room.woken & cluster.switching)
 
-    def _sizes(self, job: Job) -> list[Job]:
-        """A job with each size that the policy inside may choose, the one that ends first before others."""
+    def _finds_room(self, cluster: Cluster, job: Job, room: HostsToWake) -> bool:
+        """Give a job hosts, if there are enough, with any size that the policy inside may choose."""
         if not self.inner.chooses_sizes:
-            return [job]
+            return _may_start(cluster, job) and room.take(job)
         fastest = sorted(shapes_of(job), key=lambda shape: shape.run_time)
-        return [shape.job for shape in fastest] or [job]
+        sizes = [shape.job for shape in fastest] or [job]
+        return any(_may_start(cluster, each) and room.take(each) for each in sizes)
 
     def _put_to_sleep(self, cluster: Cluster) -> None:
         soon = cluster.now + TICK
@@ -104,4 +107,4 @@ class Sleeping(Wrapper):
 
 def _may_start(cluster: Cluster, job: Job) -> bool:
     """Whether a job has nothing to wait for but hosts, if all are awake that can be woken."""
-    return all(limit.ahead(job).suffices(cluster.now) for limit in cluster.limits)
+    return not cluster.limits or all(limit.ahead(job).suffices(cluster.now) for limit in cluster.limits)

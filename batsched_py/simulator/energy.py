@@ -23,7 +23,7 @@ from batsched_py.protocol.jobs import HostState
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.outputs import Outputs, Write, added
-from batsched_py.simulator.platform import PlatformHost
+from batsched_py.simulator.platform import PlatformHost, PowerState
 
 if TYPE_CHECKING:
     from batsched_py.simulator.runner import Runner
@@ -39,7 +39,10 @@ class Meter:
         self._bill = bill
         self._billed = 0.0
         """Until when the bill has what was drawn."""
-        self._states = [host.pstates[host.pstate] for host in hosts]
+        known: dict[PowerState, PowerState] = {}
+        self._pstates = [[known.setdefault(state, state) for state in host.pstates] for host in hosts]
+        """Those that are equal are one object."""
+        self._states = [states[host.pstate] for states, host in zip(self._pstates, hosts, strict=True)]
         self._loads = [0.0] * len(hosts)
         self._watts = [state.watts(0.0) for state in self._states]
         self._joules = [0.0] * len(hosts)
@@ -47,13 +50,14 @@ class Meter:
         self._all_watts = added(self._watts)
         self._all_joules = 0.0
         self._all_since = 0.0
-        self._pstates = [host.pstates for host in hosts]
         self.least_watts = added(state.epsilon_watts for state in self._states)
         """The power that all hosts would draw at a load of almost nothing."""
 
     def put_load(self, host: int, load: float) -> None:
         """From now on, this share of the host's cores is busy."""
-        self.put_loads((host,), (load,))
+        if load != self._loads[host]:
+            self._loads[host] = load
+            self._draw(host, self._states[host].watts(load))
 
     def put_loads(self, hosts: Iterable[int], loads: Iterable[float]) -> None:
         """From now on, these shares of the cores of these hosts are busy."""
@@ -81,8 +85,11 @@ class Meter:
         state = self._pstates[host][pstate]
         self.least_watts += state.epsilon_watts - self._states[host].epsilon_watts
         self._states[host] = state
-        now = self._begin_to_change()
-        drawn, watts = self._watts[host], state.watts(self._loads[host])
+        self._draw(host, state.watts(self._loads[host]))
+
+    def _draw(self, host: int, watts: float) -> None:
+        """From now on, the host draws another power."""
+        now, drawn = self._begin_to_change(), self._watts[host]
         self._joules[host] += drawn * (now - self._since[host])
         self._since[host] = now
         self._watts[host] = watts
@@ -350,7 +357,7 @@ class Power:
         self._energy_trace.power_states_change()
         self._row(hosts, pstate)
         for host in hosts:
-            self._put(host, pstate)
+            self._put(host, pstate, self._hosts[host].computes_in(pstate))
         self._tell(ev.HostsPStateChanged(hosts, pstate))
 
     def _way(self, number: int, pstate: int) -> tuple[HostState, int, float] | None:
@@ -370,12 +377,12 @@ class Power:
         """Let hosts leave their power states for another; how long they are on their way, if they are."""
         if way is None:
             for number in numbers:
-                self._put(number, pstate)
+                self._put(number, pstate, self._hosts[number].computes_in(pstate))
             return None
         state, between, seconds = way
         self._turn(numbers, state)
         for number in numbers:
-            self._put(number, between)
+            self._put(number, between, False)
             self._meter.put_load(number, 1 / self._hosts[number].cores)
         return seconds
 
@@ -386,7 +393,7 @@ class Power:
             group = list(together)
             for number in group:
                 self._meter.put_load(number, 0.0)
-                self._put(number, request.pstate)
+                self._put(number, request.pstate, not asleep)
             self._turn(group, HostState.SLEEPING if asleep else HostState.IDLE)
         if self._send is None:
             self._agenda.at(self._agenda.clock, self._count_off, arrival)
@@ -397,19 +404,20 @@ class Power:
     def _turn(self, numbers: list[int], state: HostState) -> None:
         """Hosts are in a state; those that are unavailable stay so, and are in it when they come back."""
         hosts = HostSet.of(numbers)
-        for other in self.asleep:
-            self.asleep[other] = self.asleep[other] - hosts
-        if state in self.asleep:
-            self.asleep[state] = self.asleep[state] | hosts
+        for other, asleep in self.asleep.items():
+            if other is state:
+                self.asleep[other] = asleep | hosts
+            elif asleep:
+                self.asleep[other] = asleep - hosts
         if there := hosts - self._machines.away[HostState.UNAVAILABLE]:
             self._machines.turn(there, state, HostSet(), self._agenda.clock)
 
-    def _put(self, number: int, pstate: int) -> None:
-        host = self._hosts[number]
+    def _put(self, number: int, pstate: int, computes: bool) -> None:
+        """A host is in a power state, in which it computes or does not."""
         self._pstates[number] = pstate
         self._meter.put_in_state(number, pstate)
-        if host.computes_in(pstate):
-            self._runner.computing.set_speed(number, host.pstates[pstate].speed)
+        if computes:
+            self._runner.computing.set_speed(number, self._hosts[number].pstates[pstate].speed)
 
     def _count_off(self, arrival: tuple[Request, HostSet], trace_states: bool = True) -> None:
         request, hosts = arrival

@@ -72,10 +72,11 @@ class Machines:
         self._since = now
         rest = hosts
         for state, away in self.away.items():
-            self._away_seconds[state] += len(away) * (now - self._away_since[state])
+            if away:
+                self._away_seconds[state] += len(away) * (now - self._away_since[state])
+                self.away[state] = away - hosts
+                rest = rest - away
             self._away_since[state] = now
-            self.away[state] = away - hosts
-            rest = rest - away
         self.computing -= len(rest & busy)
         if after is HostState.COMPUTING:
             self.computing += len(hosts)
