@@ -1,6 +1,6 @@
 // The power that hosts draw, and the energy that it adds up to (specification: batsched_py/simulator/energy.py).
 #pragma once
-#include <numeric>
+#include <functional>
 
 #include "lines.hpp"
 #include "speeds.hpp"
@@ -17,6 +17,9 @@ struct Power {
 // Joules drawn so far, by each host and by all together.
 class Meter {
 public:
+    // Puts on the bill what was drawn from one time to another, which is so many watts; none if nobody pays.
+    std::function<void(double, double, double)> draw;
+
     explicit Meter(std::vector<Power> powers) : powers_(std::move(powers)) {
         for (const Power& power : powers_) {
             hosts_.push_back({0, power.idle, 0, 0});
@@ -38,11 +41,17 @@ public:
         return joules;
     }
 
+    // Puts on the bill what was drawn since this was last done.
+    void bill(double now) {
+        if (draw && now != billed_) draw(std::exchange(billed_, now), now, all_.watts);
+    }
+
     // From now on, this share of the host's cores is busy.
     void put_load(int64_t number, double load, double now) {
         auto place = static_cast<size_t>(number);
         Drawing& host = hosts_[place];
         if (load == host.load) return;
+        bill(now);
         if (now != all_.since) all_.pass(now);
         double before = host.watts;
         host.pass(now);
@@ -65,7 +74,7 @@ private:
     std::vector<Power> powers_;
     std::vector<Drawing> hosts_;
     Drawing all_{0, 0, 0, 0};
-    double least_watts_ = 0;
+    double least_watts_ = 0, billed_ = 0;
 };
 
 // The energy at starts and ends of jobs, in consumed_energy.csv.
@@ -73,6 +82,7 @@ class EnergyTrace {
 public:
     Meter meter;
     Lines lines;
+    std::function<void()> on_end;  // a job has left its hosts, and all is on the bill
 
     explicit EnergyTrace(std::vector<Power> powers) : meter(std::move(powers)) {}
 
@@ -98,6 +108,8 @@ public:
             for (int64_t host = run.first; host <= run.last; ++host) meter.put_load(host, 0, now);
         }
         last_end_ = add_row('e', now);
+        meter.bill(now);
+        if (on_end) on_end();
         job.joules = meter.drawn_by(job.hosts, now) - job.joules;
     }
 

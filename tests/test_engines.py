@@ -28,6 +28,7 @@ from batsched_py.engines import new_simulation, why_not_native
 from batsched_py.engines.native import NativeSimulation
 from batsched_py.engines.python import Batsim, PythonSimulation
 from batsched_py.errors import BatschedError, PolicyError, RuleBroken
+from batsched_py.outside.curve import NOTHING_KNOWN, Curve, Known
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Delay, Homogeneous, Parallel, Profile
@@ -94,6 +95,8 @@ class Erratic(Scheduler):
     def schedule(self, cluster: Cluster) -> None:
         random = self._random
         self.heard += [f"{cluster.now} {event}" for event in cluster.events]
+        if cluster.outside.price is not None:
+            self.heard.append(f"{cluster.outside.price.at(cluster.now)}")
         self._look(cluster)
         for job in list(cluster.queue):
             if random.random() < 0.05:
@@ -198,6 +201,14 @@ def random_machine(random: Random) -> Platform:
     return Platform(hosts)
 
 
+def random_prices(random: Random) -> Known:
+    """What energy costs over time, or nothing of it."""
+    if random.random() < 0.5:
+        return NOTHING_KNOWN
+    price = Curve([0.0, 3.3, 10.0], [random.random() for _ in range(3)], random.choice((inf, 11.0)))
+    return Known(price=price, carbon=random.choice((None, Curve([1.0, 7.0], [100.0, 30.5]))))
+
+
 def draws_power(machine: Platform) -> bool:
     return all(host.has_power for host in machine.hosts)
 
@@ -208,8 +219,11 @@ def outcome_of(seed: int, folder: Path) -> Callable[[str], Any]:
     def outcome(engine: str) -> tuple[list[str], list[bytes]]:
         random, policy = Random(seed), Erratic(seed)
         machine = random_machine(random)
-        setup = Setup(machine, [random_workload(random)], energy=draws_power(machine))
-        files = run(engine, setup, DecisionProcess(policy), str(folder / engine))
+        setup = Setup(
+            machine, [random_workload(random)], energy=draws_power(machine), known=random_prices(random)
+        )
+        process = DecisionProcess(policy, outlook=lambda hosts: setup.known)
+        files = run(engine, setup, process, str(folder / engine))
         return policy.heard, files
 
     return outcome

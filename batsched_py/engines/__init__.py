@@ -16,7 +16,6 @@ from msgspec import Struct
 from batsched_py import native as native_library
 from batsched_py.decision.observers import ObservedProcess
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.protocol.profiles import Delay
 from batsched_py.protocol.sizes import first_malleable, have_sizes
 from batsched_py.schedulers import wrapping
@@ -140,8 +139,7 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         "jobs that save their work": process.on_failure is not None
         and process.on_failure.checkpoints is not None,
         "a policy that puts jobs back into the queue": process.scheduler.requeues,
-        "closures, prices and whatever else is known of outside": process.outlook is not None
-        or setup.known is not NOTHING_KNOWN,
+        "closures": process.outlook is not None and bool(process.outlook(platform.as_protocol()[0]).closures),
         "hosts that jobs share": settings.compute_sharing,
         "storage hosts": bool(platform.storages),
         "an allocator of your own": bool(process.scheduler.allocator),

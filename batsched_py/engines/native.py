@@ -14,6 +14,7 @@ from batsched_py import native
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines import Simulation, Situation
 from batsched_py.engines.native_cluster import Cluster as NativeCluster
+from batsched_py.engines.native_traces import Traces
 from batsched_py.errors import Deadlock, EventBroken, PolicyError, RuleBroken
 from batsched_py.ledger import kinds
 from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
@@ -42,7 +43,6 @@ from batsched_py.workload.swf.quick_reader import Log, NativeJobs
 if TYPE_CHECKING:
     from batsched_py.engines.native_holds import NativeHolds
     from batsched_py.ledger.nodes import Refusal
-    from batsched_py.simulator.paje import PajeTrace
 
 #: The classes of the Python engine whose methods the library has, too.
 _REFERENCE = {
@@ -120,29 +120,7 @@ class NativeSimulation(Simulation):
         self._expect_events()
         self._engine.set_procedures(setup.launch_time, setup.cleaning_time, setup.late_jobs_stay)
         self._holds: NativeHolds | None = None
-        self._trace: PajeTrace | None = None
-        self._begin_traces()
-
-    def _begin_traces(self) -> None:
-        """Begin to write down what hosts do and draw, as far as that is asked for."""
-        engine, outputs, hosts = self._engine, self.outputs, self._setup.platform.hosts
-        if self._setup.energy or outputs.machine_states:
-            from batsched_py.simulator import energy
-        if self._setup.energy:
-            energy.check_power(hosts)
-            states = [host.pstates[host.pstate] for host in hosts]
-            watts = [(state.idle_watts, state.epsilon_watts, state.full_watts) for state in states]
-            write = outputs.open("consumed_energy", energy.ENERGY_HEADER)
-            engine.set_energy(*map(list, zip(*watts, strict=True)), write if outputs.files else None)
-        if outputs.machine_states:
-            engine.set_write_states(outputs.open("machine_states", energy.MACHINE_STATES_HEADER))
-        if outputs.schedule_trace:
-            from batsched_py.simulator.paje import PajeTrace
-
-            self._trace = PajeTrace([host.name for host in hosts], outputs.open_schedule_trace)
-            engine.set_trace(self._trace)
-        if self._setup.energy:
-            energy.begin_power_states(hosts, outputs)
+        self._traces = Traces(self._engine, setup, outputs)
 
     @property
     def drawn_joules(self) -> float:
@@ -261,6 +239,8 @@ class NativeSimulation(Simulation):
 
             NativeNodes(self._engine, nodes, scheduler.nodes, self._refused)
         cluster = NativeCluster(self._engine, setup, choose, self._is_to_come, self.process.failed, nodes)
+        if self.process.outlook is not None:
+            cluster._set(outside=self.process.outlook(cluster.machines))
         if type(scheduler).estimate is not Scheduler.estimate:
             self._engine.set_estimate(self.process.estimate)
         if self._may_wait_for_others():
@@ -295,10 +275,7 @@ class NativeSimulation(Simulation):
             raise Deadlock(f"deadlock at {clock:f}: nothing else will happen, yet {fault}")
         self.process.finished = True
         self._engine.flush()
-        if self._setup.energy:
-            self.outputs.results.consumed_joules = self._engine.consumed_joules
-        if self._trace is not None:
-            self._trace.complete(self._engine.clock)
+        self._traces.complete()
         self.outputs.complete(self.machines)
 
     def _leaves_jobs(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from math import floor, inf
+from math import floor, inf, nextafter
 
 from msgspec import Struct
 
@@ -54,12 +54,17 @@ class Curve:
         return (self.at(time) - least) / (greatest - least) if greatest > least else 0.0
 
     def next_change(self, time: float) -> float:
-        """When the next step comes after a time; infinite if there is none."""
+        """When the next step comes after a time; infinite if there is none.
+
+        Where a sum of times is rounded down to the time itself, it comes right after it.
+        """
         begin = floor(time / self.period) * self.period if self.period < inf else 0.0
         place = bisect_right(self._times, time - begin)
         if place < len(self._times):
-            return begin + self._times[place]
-        return begin + self.period + self._times[0] if self.period < inf else inf
+            change = begin + self._times[place]
+        else:
+            change = begin + self.period + self._times[0] if self.period < inf else inf
+        return max(change, nextafter(time, inf))
 
     def steps(self, start: float, end: float) -> Iterator[tuple[float, float, float]]:
         """From when to when which value holds, between two times."""

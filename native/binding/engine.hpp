@@ -62,6 +62,7 @@ struct Engine {
     std::shared_ptr<Use> use;         // of the machine by users, if an order asks for it
     nb::object write, write_energy, write_states, estimate, demand_of;
     nb::object outside;               // gives what happens from outside
+    nb::object bill;                  // for the energy, if anybody pays
     std::function<int32_t(nb::handle)> number_of = [](nb::handle) { return -1; };  // of what a job asks of nodes
     nb::object trace;                 // a Paje trace, if one is written
     std::vector<nb::object> listeners;
@@ -168,6 +169,13 @@ struct Engine {
         for (size_t host = 0; host < idle.size(); ++host) powers.push_back({idle[host], epsilon[host], full[host]});
         simulation.energy = std::make_unique<EnergyTrace>(std::move(powers));
         set_write(simulation.energy->lines, write_energy, std::move(function));
+    }
+
+    // What the energy costs is added up by Python.
+    void set_bill(nb::object object) {
+        bill = std::move(object);
+        simulation.energy->meter.draw = [this](double since, double now, double watts) { bill.attr("draw")(since, now, watts); };
+        simulation.energy->on_end = [this] { bill.attr("job_ends")(); };
     }
 
     // What happens from outside, as pairs of the event and of what it does to its hosts: they go, come back, or neither.

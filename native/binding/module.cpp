@@ -74,7 +74,7 @@ int visit_engine(PyObject* self, visitproc visit, void* arg) {
     Engine& engine = inst<Engine>(self);
     for (nb::object* each : {&engine.cluster, &engine.start_otherwise, &engine.rank, &engine.scores, &engine.write,
                              &engine.write_energy, &engine.write_states, &engine.estimate, &engine.demand_of,
-                             &engine.outside}) {
+                             &engine.outside, &engine.bill}) {
         Py_VISIT(each->ptr());
     }
     for (nb::object& listener : engine.listeners) Py_VISIT(listener.ptr());
@@ -130,6 +130,7 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
             self.simulation.speeds.set(std::move(speeds), std::move(capacities));
         })
         .def("set_energy", &Engine::set_energy, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+        .def("set_bill", &Engine::set_bill)
         .def("set_write", [](Engine& self, nb::object function) {
             Engine::set_write(self.simulation.rows, self.write, std::move(function));
         })

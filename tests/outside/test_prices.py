@@ -28,6 +28,14 @@ def test_a_curve_holds_its_values_and_repeats() -> None:
     assert steps == [(15, 20, 1), (20, 40, 2), (40, 50, 1), (50, 55, 2)]
 
 
+def test_time_goes_on_where_times_of_a_period_are_rounded() -> None:
+    """Seen from the beginning of its period, 102.3 is just before 3.3."""
+    curve = Curve([0.0, 3.3, 10.0], [1.0, 2.0, 3.0], 11.0)
+    changes = [11.0 * begun + time for begun in range(200) for time in (0.0, 3.3, 10.0)]
+    assert all(curve.next_change(change) > change for change in changes)
+    assert curve.integral(102.3, 102.3 + 11.0) == pytest.approx(3.3 + 2 * 6.7 + 3)
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

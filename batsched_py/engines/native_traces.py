@@ -1,0 +1,67 @@
+"""What the native engine writes of a simulation beside its jobs: energy, states of hosts, a Paje trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from batsched_py.outside.curve import NOTHING_KNOWN
+from batsched_py.simulator.outputs import Outputs
+from batsched_py.simulator.setup import Setup
+
+if TYPE_CHECKING:
+    from batsched_py.simulator.energy import Bill
+    from batsched_py.simulator.paje import PajeTrace
+
+
+class Traces:
+    """The files that tell what hosts do and draw, as far as they are asked for.
+
+    The library counts the energy; what it costs is added up here.
+    """
+
+    def __init__(self, engine: Any, setup: Setup, outputs: Outputs) -> None:
+        self._engine = engine
+        self._setup = setup
+        self._outputs = outputs
+        self._bill: Bill | None = None
+        self._paje: PajeTrace | None = None
+        if setup.energy:
+            self._count_energy()
+        if outputs.machine_states:
+            from batsched_py.simulator.energy import MACHINE_STATES_HEADER
+
+            engine.set_write_states(outputs.open("machine_states", MACHINE_STATES_HEADER))
+        if outputs.schedule_trace:
+            from batsched_py.simulator.paje import PajeTrace
+
+            self._paje = PajeTrace([host.name for host in setup.platform.hosts], outputs.open_schedule_trace)
+            engine.set_trace(self._paje)
+        if setup.energy:
+            from batsched_py.simulator.energy import begin_power_states
+
+            begin_power_states(setup.platform.hosts, outputs)
+
+    def _count_energy(self) -> None:
+        from batsched_py.simulator import energy
+
+        hosts, outputs = self._setup.platform.hosts, self._outputs
+        energy.check_power(hosts)
+        states = [host.pstates[host.pstate] for host in hosts]
+        watts = [(state.idle_watts, state.epsilon_watts, state.full_watts) for state in states]
+        write = outputs.open("consumed_energy", energy.ENERGY_HEADER)
+        self._engine.set_energy(*map(list, zip(*watts, strict=True)), write if outputs.files else None)
+        self._bill = energy.Bill(self._setup.known)
+        if self._setup.known is not NOTHING_KNOWN:
+            self._engine.set_bill(self._bill)
+
+    def complete(self) -> None:
+        """The simulation ended well."""
+        results = self._outputs.results
+        if self._bill is not None:
+            results.consumed_joules, results.bill = self._engine.consumed_joules, self._bill.sums()
+        if self._setup.known is not NOTHING_KNOWN:
+            from batsched_py.simulator.energy import write_outside
+
+            write_outside(self._setup.known, self._outputs, results.makespan)
+        if self._paje is not None:
+            self._paje.complete(self._engine.clock)
