@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial, reduce
+from itertools import chain
 from math import inf
 from operator import or_
 from pathlib import Path
@@ -27,7 +28,7 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState, read_watts
 from batsched_py.protocol.profiles import Composed, Profile
 from batsched_py.protocol.sizes import SIZES, have_sizes, shapes_of
-from batsched_py.workload.model import Workload
+from batsched_py.workload.model import Workload, as_jobs
 
 
 @dataclass(frozen=True)
@@ -49,19 +50,26 @@ class Violation:
 ENDS, PASSES, BEGINS = range(3)
 
 
-def moments(executed: pd.DataFrame) -> list[tuple[float, int, int]]:
+#: So many moments are made at a time: as objects of Python they need much more memory than as columns.
+_MANY_MOMENTS = 10_000
+
+
+def moments(executed: pd.DataFrame) -> Iterator[tuple[float, int, int]]:
     """When jobs begin and end, in the order of time, and what they do, with their rows.
 
     What ends when something begins ends before.
     """
-    times = zip(executed["starting_time"], executed["execution_time"], executed["finish_time"], strict=True)
-    found: list[tuple[float, int, int]] = []
-    for row, (start, ran, finish) in enumerate(times):
-        if ran <= INSTANT:
-            found.append((start - SLACK, PASSES, row))
-        else:
-            found += [(start, BEGINS, row), (finish - SLACK, ENDS, row)]
-    return sorted(found)
+    columns = ("starting_time", "execution_time", "finish_time")
+    start, ran, finish = (executed[column].to_numpy() for column in columns)
+    passes = ran <= INSTANT
+    (ended,) = np.nonzero(~passes)
+    times = np.concatenate([np.where(passes, start - SLACK, start), finish[ended] - SLACK])
+    kinds = np.concatenate([np.where(passes, PASSES, BEGINS), np.full(len(ended), ENDS)]).astype(np.int8)
+    rows = np.concatenate([np.arange(len(start)), ended])
+    order = np.lexsort((rows, kinds, times))
+    for first in range(0, len(order), _MANY_MOMENTS):
+        some = order[first : first + _MANY_MOMENTS]
+        yield from zip(times[some].tolist(), kinds[some].tolist(), rows[some].tolist(), strict=True)
 
 
 def overlap(schedule: pd.DataFrame) -> Iterator[Violation]:
@@ -70,7 +78,7 @@ def overlap(schedule: pd.DataFrame) -> Iterator[Violation]:
     A job of no length does not hold its hosts, but they must not belong to another job when it runs.
     """
     executed = jobs_csv.started(schedule)
-    ids, masks = executed["id"].to_list(), [hosts.mask for hosts in executed["hosts"]]
+    ids, masks = executed["id"], [hosts.mask for hosts in executed["hosts"]]
     busy = contested = 0
     running: set[int] = set()
     for time, kind, row in moments(executed):
@@ -85,7 +93,7 @@ def overlap(schedule: pd.DataFrame) -> Iterator[Violation]:
             contested |= busy & mask
             for other in sorted(running):
                 if shared := masks[other] & mask:
-                    jobs = (ids[other], ids[row])
+                    jobs = (ids.iloc[other], ids.iloc[row])
                     text = f"jobs {jobs[0]} and {jobs[1]} both run on {HostSet(shared)}"
                     yield Violation("overlap", jobs, time, text)
         if kind == BEGINS:
@@ -190,22 +198,21 @@ def workload(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[
     user submitted has its recorded submission in a note, and may have a profile of its own. A job may come
     again when a failure has ended it, as its note says.
     """
-    described = {job.id: job for load in workloads for job in load.jobs}
-    names = {load.name for load in workloads}
+    described = {load.name: as_jobs(load.jobs) for load in workloads}
     codes = {load.name: _return_codes(load.profiles) for load in workloads}
     present = set(schedule["id"])
     failed = jobs_csv.ended_by_failures(schedule)
-    for job in described.values():
+    for job in chain.from_iterable(load.jobs for load in workloads):
         if job.id not in present:
             text = f"job {job.id} of the workload has no row"
             yield Violation("lost", (job.id,), job.submission_time, text)
-    for row in schedule[schedule["workload_name"].isin(names)].itertuples():
+    for row in schedule[schedule["workload_name"].isin(described)].itertuples():
         name = jobs_csv.before_restarts(row, failed)
-        if name not in described:
+        job = described[row.workload_name].find(name)
+        if job is None:
             text = f"job {row.id} is not in the workload"
             yield Violation("invented", (row.id,), row.submission_time, text)
             continue
-        job = described[name]
         for difference in _differences(row, job, codes[job.workload]):
             yield Violation("workload", (row.id,), row.submission_time, f"job {row.id} {difference}")
 
