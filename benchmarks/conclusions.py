@@ -163,7 +163,8 @@ def loads(logs: dict[str, Path]) -> None:
     now = "taken as it is"
     try:
         users = {"a60": {"name": "think-time"}}
-        _ = bp.Plan(logs={"kth": logs["KTH-SP2"]}, schedulers=["easy"], users=users, loads=[2.0]).runs
+        plan = {"logs": {"kth": logs["KTH-SP2"]}, "schedulers": ["easy"], "users": users}
+        _ = bp.Plan(**plan, loads=[2.0], load_by="arrivals").runs
     except InputError as error:
         now = f"refused: {error}"
     many = bp.simulate(
