@@ -8,6 +8,7 @@ is about as large in each part of the run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -82,12 +83,13 @@ def steadiness(outcome: Outcome) -> Steadiness | None:
     first, span = float(submitted.min()), float(submitted.max() - submitted.min())
     work = np.maximum(ended - begun, 0.0) * outcome.nb_held / outcome.machine_size
     looks = np.linspace(first, first + span, LOOKS + 1)
-    by_submission, by_begin, by_end = (_SumsBy(times, looks) for times in (submitted, begun, ended))
-    backlog = by_submission.of(work) - by_begin.of(work)
-    waiting = by_submission.of(np.ones(len(jobs))) > by_begin.of(np.ones(len(jobs)))
-    shares = outcome.nb_held / outcome.machine_size
-    begins = looks * by_begin.of(shares) - by_begin.of(shares * begun)
-    ends = looks * by_end.of(shares) - by_end.of(shares * ended)
+    one, shares = np.ones(len(jobs)), outcome.nb_held / outcome.machine_size
+    work_in, jobs_in = _sums(submitted, looks, work, one)
+    work_out, jobs_out, busy_since, begins = _sums(begun, looks, work, one, shares, shares * begun)
+    busy_until, ends = _sums(ended, looks, shares, shares * ended)
+    backlog = work_in - work_out
+    waiting = jobs_in > jobs_out
+    begins, ends = looks * busy_since - begins, looks * busy_until - ends
     used = begins - ends  # seconds of the whole machine, up to each time that is looked at
     is_early = submitted < first + span / 2
     wait = begun - submitted
@@ -104,21 +106,15 @@ def steadiness(outcome: Outcome) -> Steadiness | None:
     )
 
 
-class _SumsBy:
-    """Sums of amounts that come at some times, up to each time that is looked at."""
+def _sums(times: Floats, looks: Floats, *amounts: Floats) -> Iterator[Floats]:
+    """The sums of amounts that come at some times, up to each time that is looked at."""
+    import numpy as np
 
-    def __init__(self, times: Floats, looks: Floats) -> None:
-        import numpy as np
-
-        self._order = np.argsort(times, kind="stable")
-        self._places = np.searchsorted(times[self._order], looks, side="right")
-
-    def of(self, amounts: Floats) -> Floats:
-        """The sum of all amounts up to each look."""
-        import numpy as np
-
-        sums: Floats = np.concatenate([[0.0], np.cumsum(amounts[self._order])])
-        return sums[self._places]
+    order = np.argsort(times, kind="stable")
+    places = np.searchsorted(times[order], looks, side="right")
+    for each in amounts:
+        sums: Floats = np.concatenate([[0.0], np.cumsum(each[order])])
+        yield sums[places]
 
 
 def _longest(found: NDArray[np.bool_]) -> float:
