@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import html
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import pairwise
@@ -25,6 +26,8 @@ from batsched_py.analysis.conditions import held_beside
 from batsched_py.analysis.schedule import mean_level, read_schedule, started
 from batsched_py.errors import InputError
 from batsched_py.input_files import read_input
+from batsched_py.protocol.dependencies import array_of
+from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.shown import shown
 from batsched_py.slurm.policy.job import fields_of
 from batsched_py.slurm.policy.slurm import REQUEUED
@@ -162,8 +165,9 @@ def with_workload(table: pd.DataFrame, path: Path) -> pd.DataFrame:
 
     A job that had more than it asked for, as one with whole nodes has in a log, keeps its size.
     """
-    known = {}
-    for job in read_batsim_json(path, "w0").jobs:
+    known, jobs = {}, read_batsim_json(path, "w0").jobs
+    table = table.assign(eligible=_eligible_tasks(table, jobs))
+    for job in jobs:
         fields, request = fields_of(job), job.extra.get("request", {})
         partitions = ",".join(request.get("partitions", ()))
         known[job.name] = fields.begin, job.size, partitions, fields.account, fields.qos, job.user or ""
@@ -177,6 +181,28 @@ def with_workload(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     ).astype({"size": np.int64})
     table.attrs.pop(NOT_TOLD, None)
     return table
+
+
+def _eligible_tasks(table: pd.DataFrame, jobs: Sequence[Job]) -> pd.Series:
+    """When jobs were eligible, as Slurm counts for the tasks of an array with a limit.
+
+    A task is held until one before it has ended. Only if as many as may run did so until then, Slurm has held
+    the rest of the array; otherwise it is eligible as long as the first task.
+    """
+    eligible = table["eligible"].copy()
+    tasks = defaultdict[tuple[str, int], list[str]](list)
+    for job in jobs:
+        array = array_of(job)
+        if array is not None and array.limit is not None and job.name in eligible.index:
+            tasks[array.name, array.limit].append(job.name)
+    for (_, limit), names in tasks.items():
+        of_array = table.loc[names].sort_values("eligible", kind="stable")
+        since = None
+        for name, at in of_array["eligible"].items():
+            ran = ((of_array["start"] < at) & (of_array["end"] >= at)).sum()
+            since = at if since is None or (at > since and ran >= limit) else since
+            eligible[name] = since
+    return eligible
 
 
 Each = TypeVar("Each")

@@ -128,3 +128,18 @@ def test_an_array_is_compared_by_its_last_task(tmp_path: Path) -> None:
     found = compare([read_jobs(tmp_path / name, "UTC") for name in ("a.csv", "b.csv")], ("a", "b"))
     assert (found.only_recorded, found.only_simulated) == (0, 1)
     assert found.all.largest_start_difference == 60, "110 s and 50 s"
+
+
+def test_a_task_of_an_array_is_eligible_anew_only_if_as_many_as_may_ran_until_then(tmp_path: Path) -> None:
+    """At most two tasks: the third is held while one runs and one waits, the fourth while two run."""
+    rows = "1,11,0,0,0,100\n2,12,0,0,150,300\n3,13,0,100,160,400\n4,14,0,300,300,500\n"
+    listing = "number,slurm_id,submit,eligible,start,end,state,nodes\n"
+    (tmp_path / "a.csv").write_text(listing + rows.replace("\n", ",COMPLETED,n1\n"))
+    jobs = [
+        {"id": str(number), "subtime": 0, "res": 1, "walltime": 900, "profile": "p", "array": "sweep%2"}
+        for number in range(1, 5)
+    ]
+    profiles = {"p": {"type": "delay", "delay": 100}}
+    (tmp_path / "w.json").write_text(json.dumps({"nb_res": 1, "jobs": jobs, "profiles": profiles}))
+    found = with_workload(read_jobs(tmp_path / "a.csv", "UTC"), tmp_path / "w.json")
+    assert found["eligible"].tolist() == [0, 0, 0, 300]

@@ -28,6 +28,7 @@ from batsched_py.slurm.policy.settings import Configuration, read_configuration
 from batsched_py.slurm.policy.setup import Setup
 from batsched_py.slurm.policy.submit_plugin import Refused, Submissions
 from batsched_py.slurm.policy.taking import Hosts
+from batsched_py.slurm.policy.turns import AgesOfTasks
 
 REQUEUED = 121
 """A job that was put back into the queue may start so many seconds later (``cred_expire`` and one)."""
@@ -139,6 +140,7 @@ class Slurm(Scheduler):
         """Running jobs that make way for others."""
         self._in_grace: set[str] = set()
         """Those that have to make way, and go on running for a while."""
+        self._ages = AgesOfTasks()
         self._requeued: dict[str, WaitingRecord] = {}
         """What jobs are called next that go back into the queue, and what they were."""
         self._called = -inf
@@ -243,6 +245,7 @@ class Slurm(Scheduler):
             known[job.id] = records
             if not records:
                 continue
+            self._ages.settle(records, self._state.running)
             self._priorities.enter(records, cluster.now)
             if job.id in self._requeued:
                 for record in records:
