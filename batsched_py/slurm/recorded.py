@@ -1,7 +1,8 @@
 """Jobs of a recorded scenario.
 
 Its ``jobs.csv`` has the columns ``at``, ``run`` and ``args``: when a job is submitted, how
-long it sleeps, and the options of ``sbatch``, in which ``%3`` is the third job of the file.
+long it sleeps, and the options of ``sbatch``, in which ``%3`` is the third job of the file
+and ``%%`` is a ``%``.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def _submissions(place: int, values: dict[str, str], where: str, findings: Findi
     for name in _JOB.findall(values["args"]):
         if not 1 <= int(name) < place:
             raise ValueError(f"{shown('%' + name)} is no job above this line")
-    parts = in_parts(shlex.split(_JOB.sub(r"\1", values["args"])))
+    parts = in_parts(shlex.split(_JOB.sub(r"\1", values["args"]).replace("%%", "%")))
     for number_of_part, words in enumerate(parts):
         submission = read_options(words, where, findings)
         submission.name, submission.user = part_name(str(place), number_of_part), submission.user or USER

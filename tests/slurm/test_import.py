@@ -231,6 +231,11 @@ def test_memory_is_asked_for_only_where_it_is_given_out(tmp_path: Path) -> None:
     assert four["request"]["per_core"] == {"memory": 100}
 
 
+def test_the_limit_of_an_array_in_a_recorded_scenario(tmp_path: Path) -> None:
+    jobs, _ = jobs_of(tmp_path, SMALL, "-n 1", "-n 1 --array=1-3%%2 -d afterok:%1")
+    assert [job["array"].rpartition("%")[2] for job in jobs[1:]] == ["2", "2", "2"]
+
+
 def test_recorded_scenarios_as_a_whole(shared: Path, tmp_path: Path) -> None:
     for name, jobs in {"basic-1": 60, "plans-1": 50, "shared-1": 90}.items():
         code, out, err = call_here(["slurm", "import", shared / "slurm" / name, tmp_path / name])
