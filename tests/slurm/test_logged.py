@@ -17,7 +17,7 @@ from batsched_py.slurm.scenario import Scenario, Sources, read_scenario, write_s
 from batsched_py.slurm.worth import worth_of
 from batsched_py.workload.batsim_json import read_batsim_json
 from tests.processes import call_here
-from tests.slurm.scenario import SHARED
+from tests.slurm.scenario import RECORDED, SHARED
 from tests.slurm.test_fidelity import needs_shared
 
 CONF = """\
@@ -230,21 +230,33 @@ def test_a_log_of_a_controller_may_tell_of_no_reservation(tmp_path: Path) -> Non
     assert not imported(tmp_path, line(1, "sbatch a.sh"), reservations=made).configuration.reservations
 
 
-@needs_shared
+#: Scenarios that were recorded with a database; the first ones come with the project's material.
+GIVEN = ("dept-1", "gpusite-1", "maint-2")
+OWN = ("campus-1", "gpumix-1", "scavenge-1")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["dept-1", "gpusite-1", "maint-2"])
+@pytest.mark.parametrize("name", [*(pytest.param(name, marks=needs_shared) for name in GIVEN), *OWN])
 def test_the_way_from_sacct(tmp_path: Path, name: str) -> None:
     """Over the recordings of a scenario, each with its own log, mean waits are within 5 %."""
+    place = SHARED / name if name in GIVEN else RECORDED / name
     waits = []
-    for log in sorted((SHARED / name / "sacct").glob("*.sacct")):
-        folder, controller = tmp_path / log.stem, log.with_suffix(".slurmctld.log")
-        accounting = tuple(log.with_suffix(suffix) for suffix in (".assoc", ".qos"))
-        reservations = (controller,) if "Created reservation" in controller.read_text() else ()
-        sources = Sources(
-            conf=SHARED / name / "slurm.conf", jobs=log, accounting=accounting, reservations=reservations
-        )
-        write_scenario(read_scenario(sources), folder)
-        found = spread_of_phases([read_jobs(log, "UTC")], folder, 6)
+    for log in sorted((place / "sacct").glob("*.sacct")):
+        found = spread_of_phases([read_jobs(log, "UTC")], twin_of(log, place, tmp_path / log.stem), 6)
         waits.append((found.recorded_wait.mean, found.wait.mean))
     recorded, simulated = (fmean(each) for each in zip(*waits, strict=True))
     assert abs(simulated / recorded - 1) < 0.05
+
+
+def twin_of(log: Path, place: Path, folder: Path) -> Path:
+    """The twin of a log and of what was printed beside it; a controller's log may tell of reservations."""
+    accounting = tuple(log.with_suffix(suffix) for suffix in (".assoc", ".qos"))
+    listed = log.with_suffix(".reservations"), log.with_suffix(".slurmctld.log")
+    reservations = tuple(path for path in listed if path.exists() and _has_reservations(path))
+    sources = Sources(conf=place / "slurm.conf", jobs=log, accounting=accounting, reservations=reservations)
+    write_scenario(read_scenario(sources), folder)
+    return folder
+
+
+def _has_reservations(path: Path) -> bool:
+    return path.suffix == ".reservations" or "Created reservation" in path.read_text()
