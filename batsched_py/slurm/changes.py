@@ -172,4 +172,5 @@ def with_more_nodes(
         configuration,
         partitions=tuple(replace(each, nodes=grown(each.nodes)) for each in configuration.partitions),
         nodes=tuple(replace(each, nodes=grown(each.nodes)) for each in configuration.nodes),
+        switches=tuple(replace(each, nodes=grown(each.nodes)) for each in configuration.switches),
     )

@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.protocol.hosts import HostSet
+from batsched_py.protocol.hosts import HostSet, expand
 from batsched_py.slurm.policy.plan import PYTHON
+from batsched_py.slurm.policy.settings import read_configuration
 from batsched_py.slurm.policy.setup import Setup
+from batsched_py.slurm.prepared import Prepared
+from batsched_py.slurm.scenario import Sources, write_scenario
+from batsched_py.slurm.scenario import read_scenario as imported
 from batsched_py.testing.runs import rows_of
 from tests.slurm.scenario import RECORDED, Twin, assert_same_places, read_scenario
 
@@ -118,3 +122,12 @@ def test_python_chooses_nodes_where_switches_count(tmp_path: Path) -> None:
     (tmp_path / "jobs.csv").write_text("at,run,args\n0,9,-t 1\n")
     configuration, platform, _ = read_scenario(tmp_path)
     assert Setup(configuration, platform.as_protocol()[0]).state().kernel == PYTHON
+
+
+def test_new_nodes_are_behind_the_switch_of_the_one_that_they_are_like(tmp_path: Path) -> None:
+    folder = RECORDED / "switches-2"
+    write_scenario(imported(Sources.of_folder(folder)), tmp_path / "twin")
+    prepared = Prepared.of(tmp_path / "twin", ["+2 nodes like n4"], tmp_path / "room")
+    changed = read_configuration(prepared.configuration)
+    assert expand(changed.switches[1].nodes) == ["n4", "n5", "n13", "n14"]
+    assert changed.switches[4].below == ("l1", "l2")
