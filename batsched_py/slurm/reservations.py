@@ -316,10 +316,8 @@ def _account(where: str, words: Sequence[str], accounting: Accounting, findings:
     words = [word for word in words if not word.startswith("-")]
     if len(words) < 3 or words[0].lower() not in ("add", "create", "modify") or "=" in words[2]:
         return False
-    given, is_new = (
-        dict(word.split("=", 1) for word in words[3:] if "=" in word),
-        words[0].lower() != "modify",
-    )
+    given = dict(word.split("=", 1) for word in words[3:] if "=" in word)
+    is_new = words[0].lower() != "modify"
     match words[1].lower():
         case "qos":
             values = read_values(given, QOS, where, findings)
@@ -331,20 +329,33 @@ def _account(where: str, words: Sequence[str], accounting: Accounting, findings:
                 above = {"parent": ROOT} if is_new else {}
                 accounting.add_association({**above, **values, "account": name}, where, findings)
         case "user":
-            accounts = given.pop("account", given.pop("accounts", given.get("defaultaccount", "")))
-            values = read_values(given, ASSOCIATION, where, findings)
-            if not accounts and not is_new:
-                return False
-            if not accounts:
-                findings.mistake(where, "names no account")
-            for name in names(words[2]):
-                known = any(user == name for _, user, _ in accounting.associations)
-                for place, account in enumerate(names(accounts)):
-                    default = {"default_account": not known and not place} if is_new else {}
-                    association = {**default, **values, "user": name, "account": account}
-                    accounting.add_association(association, where, findings)
+            return _users(where, names(words[2]), given, is_new, accounting, findings)
         case "cluster":
             findings.of_no_effect(where, "the name of the cluster")
         case _:
             return False
+    return True
+
+
+def _users(
+    where: str,
+    users: Sequence[str],
+    given: dict[str, str],
+    is_new: bool,
+    accounting: Accounting,
+    findings: Findings,
+) -> bool:
+    """Users of accounts that are new, or of which more is told; whether the line is understood."""
+    accounts = given.pop("account", given.pop("accounts", given.get("defaultaccount", "")))
+    values = read_values(given, ASSOCIATION, where, findings)
+    if not accounts and not is_new:
+        return False
+    if not accounts:
+        findings.mistake(where, "names no account")
+    for name in users:
+        known = any(user == name for _, user, _ in accounting.associations)
+        for place, account in enumerate(names(accounts)):
+            default = {"default_account": not known and not place} if is_new else {}
+            association = {**default, **values, "user": name, "account": account}
+            accounting.add_association(association, where, findings)
     return True
