@@ -220,3 +220,27 @@ def test_sshare_tells_what_was_used_and_nothing_else_is_taken_for_granted(tmp_pa
         ("user ann", f"how much of GrpWall was used before{told}"),
         ("QOS normal", f"how much of GrpTRESMins was used before{told}"),
     ]
+
+
+def test_a_real_one_lets_time_pass_and_kills_at_the_same_moments() -> None:
+    """What a Slurm 22.05 did with a database, ``PriorityCalcPeriod=5`` and two limits.
+
+    A job of 55 minutes may start when one of 60 minutes has 45 left, by GrpTRESRunMins=cpu=100: that is so
+    after 900 s, and was computed at 1136 s. A job of four processors was killed at 536 s, by
+    GrpTRESMins=cpu=30: it had used these at 471 s. Usage had been computed at 236 s before.
+    """
+    found = run(
+        (0, 1600, HOUR, "rm"),
+        (10, 100, 3300, "rm"),
+        qos=(Qos(name="rm", grp_tres_run_seconds={"cpu": 6000.0}), Qos(name="normal")),
+        enforce=LIMITS,
+        priority=Priority(type="multifactor", decay_half_life=14 * DAY),
+    )
+    assert found["2"][0] == pytest.approx(1136, abs=2)
+    killed = run(
+        *[(20, 3000, HOUR, "normal")] * 4,
+        of_account={"grp_tres_seconds": {"cpu": 1800.0}},
+        enforce=LIMITS,
+        priority=Priority(type="multifactor", decay_half_life=14 * DAY),
+    )
+    assert all(end == pytest.approx(536, abs=30) for _, end, _ in killed.values())

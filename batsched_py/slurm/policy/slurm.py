@@ -114,6 +114,7 @@ class Slurm(Scheduler):
         )
         self._setup = Setup(self._configuration, cluster.machines)
         self._state = self._setup.state(cluster.can_requeue)
+        self._state.limits.spent.count_from(self.started)
         self._main_loop = MainLoop(self._state)
         self._priorities = self._setup.priorities()
         self._causes = self._setup.causes(self._state, self._priorities)
@@ -272,6 +273,8 @@ class Slurm(Scheduler):
         state = self._state
         if state.limits.advance(now, state.running):
             state.epoch += 1
+            self._reordered = True
+            self._clock.changed(now)
             self._kill_users(now)
         if self._priorities.advance(now, state.waiting, state.running) and state.waiting:
             state.sort()
@@ -396,7 +399,7 @@ class Slurm(Scheduler):
             matters_now = state.reservations or self._reordered or len(state.waiting) > self._depth
             due = min(due, self._clock.next_time(now if matters_now else state.next_moment(now)))
             if self._running or state.limits.eases(state.waiting):
-                due = min(due, self._priorities.next_time)
+                due = min(due, self._priorities.next_time, state.limits.spent.next_time)
         elif self._running and state.limits.kills:
             due = min(due, state.limits.spent.next_time)
         due = round(due, DIGITS)

@@ -118,6 +118,11 @@ class Spent:
         if is_counted and self._resets.next_time <= 0:
             self._reset(0.0)
 
+    def count_from(self, started: float) -> None:
+        """The controller was started so many seconds before time 0, and computes usage from then on."""
+        if self.next_time < inf:
+            self.next_time = self._period - started % self._period
+
     def _reset(self, now: float) -> None:
         if self._resets.is_due(now):
             for used in self.of.values():
