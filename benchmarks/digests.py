@@ -4,9 +4,9 @@
     python benchmarks/digests.py write old.json --package ../old   # with another checkout, by its own Python
     python benchmarks/digests.py compare old.json new.json
 
-Every policy, with and without users, on hosts and on nodes, in both engines, with power, closures, prices
-and failures; all users; conversations over ZeroMQ in both protocols; twins of recorded Slurm clusters;
-recorded networks. Other workloads are made from a seed.
+Every policy, with and without users, on hosts and on nodes, in both engines, with hosts of two speeds, power,
+closures, prices and failures; all users; conversations over ZeroMQ in both protocols; twins of recorded Slurm
+clusters; recorded networks. Other workloads are made from a seed.
 """
 
 from __future__ import annotations
@@ -100,6 +100,10 @@ def commands() -> Iterator[str]:
                 cap = f" -o watts={watts}" if "capped" in policy else ""
                 yield f"run -w powered{seed}.json -p {platform} --energy -s {policy}{cap}"
     for policy in POLICIES:
+        for users in USERS[:2]:
+            yield f"run -w sample.swf -p power64.xml --energy -s {policy} {users} --price price.csv"
+            yield f"run -w sample.swf -p uneven8.xml --reject-larger -s {policy} {users}"
+    for policy in POLICIES:
         for protocol in (4, 5):
             yield f"wire {protocol} -s {policy}"
     for scenario in sorted(SHARED.glob("slurm/*/jobs.csv")):
@@ -111,7 +115,7 @@ def commands() -> Iterator[str]:
 
 def prepare(folder: Path) -> None:
     """Make the workloads and machines that the commands name."""
-    for name in ("workloads/sample.swf", "platforms/power64.xml"):
+    for name in ("workloads/sample.swf", "platforms/power64.xml", "platforms/uneven8.xml"):
         (folder / Path(name).name).write_bytes((ROOT / name).read_bytes())
     nodes = [
         {"count": 4, "name": "c", "cores": 8, "memory": "64 GB"},
