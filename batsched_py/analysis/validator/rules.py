@@ -208,12 +208,12 @@ def workload(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[
             yield Violation("lost", (job.id,), job.submission_time, text)
     for row in schedule[schedule["workload_name"].isin(described)].itertuples():
         name = jobs_csv.before_restarts(row, failed)
-        job = described[row.workload_name].find(name)
-        if job is None:
+        meant = described[row.workload_name].find(name)
+        if meant is None:
             text = f"job {row.id} is not in the workload"
             yield Violation("invented", (row.id,), row.submission_time, text)
             continue
-        for difference in _differences(row, job, codes[job.workload]):
+        for difference in _differences(row, meant, codes[meant.workload]):
             yield Violation("workload", (row.id,), row.submission_time, f"job {row.id} {difference}")
 
 
