@@ -320,3 +320,7 @@ def test_logs_of_the_archive(
     workload = swf_to_workload(log)
     assert (len(workload.jobs), workload.nb_hosts) == (jobs, hosts)
     assert len({job.user for job in workload.jobs}) == users
+
+
+def test_nothing_is_left_out_before_anything_is_read(tmp_path: Path) -> None:
+    assert reader.SwfReader(tmp_path / "log.swf").left_out == {}
