@@ -41,7 +41,7 @@ class Area:
 
 
 AREAS = {
-    "schedulers": Area(["batsched_py/schedulers"], ["tests/schedulers", "tests/test_engines.py"]),
+    "schedulers": Area(["batsched_py/schedulers"], ["tests/schedulers", "tests/malleable/test_reference.py"]),
     "ledger": Area(["batsched_py/ledger"], ["tests/ledger", "tests/schedulers", "tests/nodes"]),
     "simulator": Area(["batsched_py/simulator"], ["tests/simulator", "tests/test_simulation.py"]),
     "validator": Area(
@@ -71,7 +71,14 @@ AREAS = {
     "users": Area(["batsched_py/users"], ["tests/users", "tests/decision/test_users.py"]),
     "slurm-tools": Area(["batsched_py/slurm"], ["tests/slurm"], without="/policy/"),
     "native": Area(
-        ["native"], ["tests/test_engines.py", "tests/ledger", "tests/slurm/test_kernel.py"], "binding"
+        ["native"],
+        [
+            "tests/slurm/test_kernel.py",
+            "tests/ledger",
+            "tests/workload/swf/test_quick_reader.py",
+            "tests/test_engines.py",
+        ],
+        without="binding",
     ),
 }
 
@@ -216,11 +223,11 @@ def first_failure(copy: Path, tests: Sequence[str], patience: float, variables: 
 
 
 def _is_built(copy: Path) -> bool:
-    """Whether the library can be compiled with the fault in it."""
+    """Whether the library can be compiled with the fault in it; soon, for how fast it is does not matter."""
     build = (
         "import hatch_build, sysconfig, pathlib, sys\n"
         "library = pathlib.Path('batsched_py', '_native' + sysconfig.get_config_var('EXT_SUFFIX'))\n"
-        "sys.exit(hatch_build.build(pathlib.Path('.'), library) is not None)"
+        "sys.exit(hatch_build.build(pathlib.Path('.'), library, ('-O0',)) is not None)"
     )
     return subprocess.run([sys.executable, "-c", build], cwd=copy, capture_output=True).returncode == 0
 

@@ -76,6 +76,13 @@ def test_an_order_is_its_formula(name: OrderName, waiting: list[Job]) -> None:
     assert FORMULAS[name](cluster.queue.head) == pytest.approx(min(scores))
 
 
+def test_unicep_counts_one_host_like_two_and_three_as_more() -> None:
+    bench = bench_with(*(job(str(size), 0.0, size, 60.0) for size in (3, 2, 1)))
+    cluster = bench.cluster
+    cluster.order_queue(order("unicep", cluster))
+    assert names(cluster) == ["2", "1", "3"]
+
+
 def test_without_an_order_it_is_submission_order_again() -> None:
     bench = bench_with(job("long", 0.0, 1, 60.0), job("short", 5.0, 1, 10.0))
     cluster = bench.cluster

@@ -10,6 +10,7 @@ import pytest
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers import Cluster, Scheduler
+from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.easy_sjbf import CORRECTIONS, EasySjbf
 from batsched_py.testing import JobSpec, Workbench, schedule_of, starts
 from batsched_py.testing.runs import Meddler
@@ -292,3 +293,14 @@ def test_what_was_told_once_is_no_news_when_a_policy_is_asked_again() -> None:
 def test_an_option_that_is_none_of_the_choices_is_answered_with_them() -> None:
     with pytest.raises(InputError, match=r"'easy': .* choose among lowest, contiguous"):
         policy("easy", selection="tallest")
+
+
+def test_corrections_of_predictions_are_the_published_ones() -> None:
+    """1, 5, 15 and 30 minutes; 1, 2, 5, 10, 20, 50 and 100 hours (Tsafrir, Etsion, Feitelson 2007)."""
+    hours = [1, 2, 5, 10, 20, 50, 100]
+    assert list(CORRECTIONS) == [60, 300, 900, 1800, *(3600 * hour for hour in hours)]
+
+
+def test_jobs_that_wait_in_the_end_are_left_only_where_that_is_asked_for() -> None:
+    assert Easy(stuck="pending").leaves_jobs
+    assert not Easy().leaves_jobs
