@@ -473,6 +473,24 @@ def test_both_engines_write_the_same_numbers(
 
 
 @native_only
+def test_both_engines_tell_the_same_medians_and_shares_of_the_largest(root: Path) -> None:
+    def told(engine: str) -> list[float]:
+        setup = Setup(Platform.homogeneous(32), [read_workload(root / "workloads" / "sample.swf", "w0")])
+        process, outputs = DecisionProcess(SCHEDULERS.create("easy", {})), Outputs(None)
+        if engine == "native":
+            results = NativeSimulation(setup, process, outputs).run()
+        else:
+            results = PythonSimulation(Batsim(setup, outputs), process).run()
+        found = (results.waitings, results.bounded_slowdowns)
+        shares = (0.01, 0.1, 0.5)
+        return [figure for each in found for share in shares
+                for figure in (each.quantile(share), each.part_of_top(share))]  # fmt: skip
+
+    by_python, by_native = on_both(told)
+    assert by_native == pytest.approx(by_python, rel=1e-5)
+
+
+@native_only
 @settings(max_examples=2 * settings().max_examples)
 @given(
     records(sizes=st.integers(1, 3), waits=st.integers(0, 20)),
