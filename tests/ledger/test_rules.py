@@ -9,6 +9,7 @@ import pytest
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger.ledger import Ledger
+from batsched_py.ledger.rules import check_allocation
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState
@@ -393,3 +394,18 @@ def test_a_policy_that_breaks_a_rule_is_told_which(policy: type[Scheduler], erro
             ev.Message(15.0, [ev.JobCompleted("w0!1", JobState.SUCCESS, HostSet.parse("0-1"), time=15.0)])
         )
     assert str(raised.value).startswith(f"{error} ({__file__}:")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"mapping": (0, 1), "storage_mapping": {"disk": 4}},
+        {"mapping": (0, 1), "io_job": ev.IoJob("io", HostSet.parse("1"))},
+        {"storage_mapping": {"disk": 4}, "io_job": ev.IoJob("io", HostSet.parse("1"))},
+    ],
+    ids=lambda given: "+".join(given),
+)
+def test_only_one_of_a_mapping_a_storage_mapping_and_an_io_job_is_given(given: dict[str, Any]) -> None:
+    decision = ev.ExecuteJob("w0!waits", HostSet.parse("2-3"), **given)
+    with pytest.raises(RuleBroken, match="only one of a mapping, a storage mapping and an IO job"):
+        check_allocation(decision, job("w0!waits"), 4, False)

@@ -42,7 +42,16 @@ class Area:
 
 AREAS = {
     "schedulers": Area(["batsched_py/schedulers"], ["tests/schedulers", "tests/malleable/test_reference.py"]),
-    "ledger": Area(["batsched_py/ledger"], ["tests/ledger", "tests/schedulers", "tests/nodes"]),
+    "ledger": Area(
+        ["batsched_py/ledger"],
+        [
+            "tests/ledger",
+            "tests/schedulers",
+            "tests/nodes",
+            "tests/dependencies/test_dependencies.py",
+            "tests/outside/test_closures.py",
+        ],
+    ),
     "simulator": Area(["batsched_py/simulator"], ["tests/simulator", "tests/test_simulation.py"]),
     "validator": Area(
         ["batsched_py/analysis/validator"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,6 +104,14 @@ def test_what_is_no_formula_is_refused(text: str, fault: str) -> None:
         error.value
     )
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_takes_as_many_arguments_as_that_of_numpy(name: str) -> None:
+    count = getattr(np, FUNCTIONS[name][0]).nin
+    Easy(order=f"{name}({', '.join(['size'] * count)})")
+    with pytest.raises(InputError, match=f"{name} takes {count} argument"):
+        Easy(order=f"{name}({', '.join(['size'] * (count + 1))})")
 
 
 @pytest.mark.parametrize("length", [60, 61])
