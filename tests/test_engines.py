@@ -473,6 +473,29 @@ def test_both_engines_write_the_same_numbers(
 
 
 @native_only
+@pytest.mark.parametrize("seed", range(3))
+def test_both_engines_plan_a_long_queue_in_the_same_way(seed: int, tmp_path: Path) -> None:
+    """More than a hundred reservations at a time, of which most become earlier than planned."""
+    random, walltimes = Random(seed), [20.0, 60.0, 300.0]
+    jobs = [
+        Job(f"w0!{n}", n // 10 * 5.0, random.randint(1, 40), random.choice(walltimes) + n % 7, f"p{n}")
+        for n in range(250)
+    ]
+    profiles: dict[str, Profile] = {
+        f"p{n}": Delay(random.uniform(0, 1.1) * jobs[n].walltime) for n in range(250)
+    }
+
+    def write(engine: str) -> list[bytes]:
+        setup = Setup(Platform.homogeneous(64), [Workload("w0", jobs, profiles)])
+        return run(
+            engine, setup, DecisionProcess(SCHEDULERS.create("conservative", {})), f"{tmp_path}/{engine}"
+        )
+
+    by_python, by_native = on_both(write)
+    assert by_native == by_python
+
+
+@native_only
 def test_both_engines_tell_the_same_medians_and_shares_of_the_largest(root: Path) -> None:
     def told(engine: str) -> list[float]:
         setup = Setup(Platform.homogeneous(32), [read_workload(root / "workloads" / "sample.swf", "w0")])
