@@ -268,6 +268,41 @@ def test_whole_nodes_have_the_gpus_of_all_tasks(chosen: Kernel) -> None:
     assert share.nodes == 0b11
 
 
+@pytest.mark.parametrize("chosen", [PYTHON, NATIVE])
+def test_a_start_is_tried_at_an_end_on_the_border_of_a_window(chosen: Kernel) -> None:
+    """Of three nodes two are needed. The first end opens a window until 1030, then one of 60 s until 1090."""
+    machine = Machine([Node(f"n{place}", 0, 4, 256) for place in range(3)])
+
+    def whole(nodes: int) -> Asked:
+        return Asked(
+            number=nodes,
+            tasks=nodes,
+            cpus_per_task=4,
+            unit=4,
+            cpus=4 * nodes,
+            least_nodes=nodes,
+            wanted_nodes=nodes,
+            most_nodes=nodes,
+            nodes=machine.all,
+            partition=machine.all,
+            exclusive=True,
+            capacities=(1, 1, 1),
+        )
+
+    selector, usage = chosen.selector(machine, False), chosen.usage(machine)
+    running: Any = []
+    for place, end in enumerate((1010, 1090, 1100)):
+        share = selector.select(whole(1), 1 << place, usage)
+        assert share is not None
+        usage.take(share)
+        running.append(Running(share, end))
+    future = chosen.future(usage, running, selector, 0, False, 30, 20)
+    plan = chosen.plan(machine, 1000, 6_000, 1, machine.all, 500, 20)
+    start, share, *_ = plan.find_start(future, None, whole(2), 600, 1000, False, 0, None)
+    assert start == 1090
+    assert share is not None and share.nodes == 0b11
+
+
 @pytest.mark.parametrize("name", ["linear-1", "mixed-2", "tiers-1", "preempt-1", "gpus-1"])
 def test_recorded_scenarios_are_the_same_in_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     folder: Path = RECORDED / name
