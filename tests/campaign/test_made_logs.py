@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from batsched_py.analysis.windows import Window
+from batsched_py.campaign.plan_entries import _windows_in_words
 from batsched_py.campaign.plan_file import read_plan
 from batsched_py.campaign.prepare import make
 from batsched_py.campaign.store import Campaign, conduct, planned_campaign, runs_to_do
@@ -285,3 +286,16 @@ def test_a_table_with_names_of_its_own_is_read_as_it_is_and_changed(tmp_path: Pa
     assert result.exit_code == 0, result.output
     jobs = {path.parent.name: path for path in (tmp_path / "out").glob("**/*jobs.csv")}
     assert sorted(len(path.read_text().splitlines()) - 1 for path in jobs.values()) == [20, 50]
+
+
+@pytest.mark.parametrize(
+    ("parts", "leads", "text"),
+    [
+        (["1", "2"], False, "2 windows of 4d; the first of them begins on an empty machine"),
+        (["2", "3"], False, "2 windows of 4d"),
+        (["2", "3"], True, "2 windows of 4d: parts 2 to 3 of 4, the first leads in and the last leads out"),
+    ],
+)
+def test_a_reader_is_told_of_windows_on_an_empty_machine(parts: list[str], leads: bool, text: str) -> None:
+    told = _windows_in_words("log", "4d", parts, 4, leads, "")
+    assert told == f"log is simulated as a whole and measured in {text}."
