@@ -42,6 +42,7 @@ DEFAULTS: list[tuple[Struct, dict[str, float]]] = [
             "bf_max_job_array_resv": 20,
             "bf_yield_interval": 2,
             "bf_yield_sleep": 0.5,
+            "max_switch_wait": 300,
             "kill_wait": 30,
             "message_timeout": 10,
             "job_requeue": True,
