@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import batsched_py as bp
 from batsched_py.analysis.outcome import Outcome
 from batsched_py.campaign.plan_file import read_plan
 from batsched_py.campaign.review import Check, StudiedRun, Study, review
+from batsched_py.campaign.review.conclusions import _generality
 from batsched_py.campaign.review.facts import of_campaign, of_plan
 from batsched_py.campaign.store import Campaign, conduct, planned_campaign, runs_to_do
 from batsched_py.cli.main import batsched_py
@@ -604,3 +606,12 @@ def test_users_on_another_machine_need_a_control(logs: Path, machine: dict[str, 
         assert "its users react; say who they are" in refused.output
     result.control()
     assert "control" not in fails(result.review())
+
+
+def test_two_logs_of_the_same_single_job_are_one() -> None:
+    facts: Any = SimpleNamespace(kinds={"4 processors for 60 s": 1}, model=False)
+    other: Any = SimpleNamespace(kinds={"2 processors for 60 s": 1}, model=False)
+    (check,) = _generality({"one": facts, "other": facts})
+    assert (check.verdict, "100% of their jobs" in check.found) == ("fail", True)
+    (check,) = _generality({"one": facts, "other": other})
+    assert check.verdict == "ok"
