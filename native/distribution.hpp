@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <map>
+#include <vector>
 
 namespace batsched {
 
@@ -14,11 +14,11 @@ public:
     void add(double value) {
         uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(std::max(0.0, value)));
         uint32_t key = (bits + kHalf) >> kDropped;
-        if (!page_ || key / kPage != page_number_) {
-            page_number_ = key / kPage;
-            page_ = &pages_[page_number_];  // of zeros, if it is new
-        }
-        ++(*page_)[key % kPage];
+        Chapter& chapter = chapters_[key / kPage / kPage];
+        if (chapter.empty()) chapter.resize(kPage);
+        Page& page = chapter[key / kPage % kPage];
+        if (page.empty()) page.resize(kPage);
+        ++page[key % kPage];
         ++count_;
     }
 
@@ -51,18 +51,20 @@ public:
 
 private:
     static constexpr uint32_t kDropped = 7, kHalf = 64, kPage = 256;
-    using Page = std::array<uint32_t, kPage>;
-    std::map<uint32_t, Page> pages_;
-    uint32_t page_number_ = 0;
-    Page* page_ = nullptr;  // the last one that was counted in
+    using Page = std::vector<uint32_t>;
+    using Chapter = std::vector<Page>;
+    std::array<Chapter, kPage> chapters_;  // those in which nothing was counted are empty, and so are their pages
     int64_t count_ = 0;
 
     template <class Visit>
     void each(Visit visit) const {
-        for (const auto& [number, page] : pages_) {
-            for (uint32_t place = 0; place < kPage; ++place) {
-                if (!page[place]) continue;
-                visit(std::bit_cast<float>((number * kPage + place) << kDropped), page[place]);
+        for (uint32_t first = 0; first < kPage; ++first) {
+            for (uint32_t second = 0; second < chapters_[first].size(); ++second) {
+                const Page& page = chapters_[first][second];
+                for (uint32_t place = 0; place < page.size(); ++place) {
+                    uint32_t key = (first * kPage + second) * kPage + place;
+                    if (page[place]) visit(std::bit_cast<float>(key << kDropped), page[place]);
+                }
             }
         }
     }

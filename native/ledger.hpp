@@ -136,8 +136,8 @@ public:
     void break_rule(std::string rule) { broken_rule_ = std::move(rule); }
 
     // A job is made known that comes from no workload file, and waits.
-    void register_job(const JobPtr& job) {
-        registry.add_job(*job);
+    void register_job(const JobPtr& job, const Profile* profile = nullptr) {
+        registry.add_job(*job, profile);
         job->tell_in_ticks();
         submit(job);
     }

@@ -227,6 +227,15 @@ public:
         return std::nullopt;
     }
 
+    // Gives a reservation another time, and a place that it has then.
+    template <class Reservation>
+    void move(Reservation& one, double start) {
+        give(one.start, one.end(), one.place);
+        one.start = start;
+        one.place = place(*one.job, start);
+        take(start, one.end(), one.place);
+    }
+
     // The place that a job gets if it starts at a time when there is one.
     Place place(const Job& job, double start) const {
         if (start == INFINITY) return {nullptr, nullptr, nb_freed()};

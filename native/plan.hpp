@@ -70,10 +70,8 @@ public:
             if (!start) continue;
             freed_until_ = std::max(freed_until_, one.end());
             freed_until = std::max(freed_until, freed_until_);
-            profile_.give(one.start, one.end(), one.place);
-            one.start = *start;
-            one.place = profile_.place(*one.job, one.start);
-            take(one);
+            profile_.move(one, *start);
+            next_start_ = std::min(next_start_, one.start);
         }
     }
 

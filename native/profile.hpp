@@ -1,6 +1,7 @@
 // What is free as a step function of time (specification: batsched_py/ledger/profile.py).
 #pragma once
 #include <array>
+#include <bit>
 #include <optional>
 
 #include "amounts.hpp"
@@ -125,10 +126,9 @@ public:
             const Head& head = heads_[block];
             if (is_enough && target <= head.time) return start;
             if (is_enough ? head.least >= request.hosts : head.most < request.hosts) continue;
-            int64_t asked = request.hosts - head.more;
-            for (size_t place = 0; place < head.size; ++place) {
-                if ((asked <= blocks_[block].noted[place]) == is_enough) continue;
-                double time = blocks_[block].times[place];
+            uint32_t changes = blocks_[block].changes(request.hosts - head.more, head.size, is_enough);
+            for (; changes; changes &= changes - 1) {
+                double time = blocks_[block].times[static_cast<size_t>(std::countr_zero(changes))];
                 if (is_enough) {
                     if (target <= time) return start;
                 } else {
@@ -157,6 +157,15 @@ public:
         return start < one.start ? std::optional(start) : std::nullopt;
     }
 
+    // Gives a reservation another time, which is earlier: what it has at both times need not be given back.
+    template <class Reservation>
+    void move(Reservation& one, double start) {
+        double end = start + one.job->told_walltime;
+        give(std::max(end, one.start), one.end(), one.place);
+        take(start, std::min(end, one.start), one.place);
+        one.start = start;
+    }
+
     template <class Reservations>
     static void begin_moves(const Reservations&) {}
 
@@ -180,6 +189,14 @@ private:
 
         std::array<double, kMost> times;
         std::array<int64_t, kMost> noted;
+
+        // The places, as bits, from which on there is enough and was not before, or the other way round.
+        uint32_t changes(int64_t asked, size_t size, bool is_enough) const {
+            uint32_t enough = [&]<size_t... place>(std::index_sequence<place...>) {
+                return ((uint32_t{asked <= noted[place]} << place) | ...);
+            }(std::make_index_sequence<kMost>());
+            return (enough ^ (enough << 1 | uint32_t{is_enough})) & (UINT32_MAX >> (kMost - size));
+        }
     };
 
     // What is known of a block as a whole.
@@ -288,7 +305,7 @@ private:
         std::copy_backward(noted.begin() + step.place, noted.begin() + size, noted.begin() + size + 1);
         times[step.place] = time;
         noted[step.place] = free - heads_[step.block].more;
-        look_at(step.block);
+        if (!size) look_at(step.block);
     }
 
     void remove(Step first, size_t count) {

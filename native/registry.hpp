@@ -49,15 +49,33 @@ public:
 
     void add_profile(const std::string& workload, const Profile& profile) {
         check_open();
-        if (!profiles_[workload].try_emplace(profile.name, profile).second) {
+        if (!profiles_[workload].try_emplace(profile.name, Registered{profile}).second) {
             throw RuleBroken("profile '" + profile.name + "' exists already in workload '" + workload + "'");
         }
     }
 
+    // A profile that users name, which is made known when they do so first.
+    const Profile& profile_of_users(const std::string& workload, const Profile& profile) {
+        auto& profiles = profiles_[workload];
+        auto found = profiles.find(profile.name);
+        if (found == profiles.end()) {
+            add_profile(workload, profile);
+            found = profiles.find(profile.name);
+            found->second.is_of_users = true;
+        } else if (!found->second.is_of_users) {
+            add_profile(workload, profile);
+        }
+        return found->second;
+    }
+
     // Makes a job known that says the name of its profile; it gets the profile itself.
-    void add_job(Job& job) {
+    void add_job(Job& job, const Profile* known = nullptr) {
         check_open();
         if (!names_.insert(job.id)) throw RuleBroken("job " + job.id + " exists already");
+        if (known) {
+            job.profile = *known;
+            return;
+        }
         std::string workload(workload_in(job.id));
         auto profiles = profiles_.find(workload);
         if (profiles == profiles_.end()) {
@@ -71,7 +89,11 @@ public:
     }
 
 private:
-    std::unordered_map<std::string, std::unordered_map<std::string, Profile>> profiles_;
+    struct Registered : Profile {
+        bool is_of_users = false;
+    };
+
+    std::unordered_map<std::string, std::unordered_map<std::string, Registered>> profiles_;
     Names names_;
 
     void check_open() const {

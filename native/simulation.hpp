@@ -144,7 +144,6 @@ private:
     std::vector<Effect> late_effects_, carried_out_;
     std::unordered_set<std::string> acknowledged_;  // jobs that were killed since something was last told
     std::deque<std::shared_ptr<Killed>> to_acknowledge_;  // when the hosts of the jobs are clean
-    std::unordered_map<std::string, std::unordered_set<std::string>> users_profiles_;
     bool begun_ = false, is_first_turn_ = false, in_turn_ = false;
     bool news_ = false, ready_ = true;
     bool has_users_ = false, users_are_expected_ = false;
@@ -511,7 +510,7 @@ private:
 
     void take_failure(const Restarts::Failure& failure) {
         const std::string& id = failure.job->id;
-        broken_by("SetJobMetadata " + id, [&] { note(id, Restarts::fail(failure)); });
+        broken_by("SetJobMetadata ", id, [&] { note(id, Restarts::fail(failure)); });
         kill({id});
     }
 
@@ -525,16 +524,15 @@ private:
         }
         job->walltime = to_tick(job->walltime);
         std::string workload(workload_in(job->id));
-        if (users_profiles_[workload].insert(job->profile.name).second) {
-            broken_by("RegisterProfile", [&] {
-                registry.add_profile(workload, job->profile);
-                const auto& [name, fault] = std::tie(job->profile.name, job->profile.fault);
-                if (!fault.empty()) throw RuleBroken("workload '" + workload + "': profile '" + name + "' " + fault);
-            });
-        }
-        broken_by("RegisterJob " + job->id, [&] { register_job(job); });
+        const Profile* profile = nullptr;
+        broken_by("RegisterProfile", "", [&] {
+            profile = &registry.profile_of_users(workload, job->profile);
+            const auto& [name, fault] = std::tie(profile->name, profile->fault);
+            if (!fault.empty()) throw RuleBroken("workload '" + workload + "': profile '" + name + "' " + fault);
+        });
+        broken_by("RegisterJob ", job->id, [&] { register_job(job, profile); });
         rows.busy.came();
-        broken_by("SetJobMetadata " + job->id, [&] { check_note(job->note); });
+        broken_by("SetJobMetadata ", job->id, [&] { check_note(job->note); });
         do_nothing();
     }
 
@@ -544,7 +542,7 @@ private:
         if (!job) return;
         if (!change.note.empty() && job->execution) job->execution->note = change.note;
         if (!change.note.empty() || !change.withdraws) {
-            broken_by("SetJobMetadata " + job->id, [&] { note(job->id, std::move(change.note)); });
+            broken_by("SetJobMetadata ", job->id, [&] { note(job->id, std::move(change.note)); });
         }
         if (!change.withdraws) return;
         if (job->state == State::kRunning) {
@@ -557,11 +555,11 @@ private:
     }
 
     template <class Function>
-    static void broken_by(const std::string& decision, Function function) {
+    static void broken_by(const char* decision, const std::string& job_id, Function function) {
         try {
             function();
         } catch (const RuleBroken& broken) {
-            throw RuleBroken(decision + ": " + broken.what());
+            throw RuleBroken(decision + job_id + ": " + broken.what());
         }
     }
 

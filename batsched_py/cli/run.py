@@ -12,7 +12,6 @@ import msgspec
 from batsched_py.analysis.windows import Window
 from batsched_py.api import lazy
 from batsched_py.api.terminal import say, two_columns
-from batsched_py.campaign.plan import CONTROL_POLICIES
 from batsched_py.cli.options import Grouped, measure_option, option, struct_options
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
@@ -190,6 +189,8 @@ def _needs_control(result: lazy.result.Result) -> bool:
         return False
     speed = experiment.scenario.machine.speed or 1.0
     is_other_machine = overview.hosts != workload.nb_hosts or speed != 1.0
+    from batsched_py.campaign.plan import CONTROL_POLICIES
+
     is_other = is_other_machine or overview.scheduler not in CONTROL_POLICIES
     return is_other and not lazy.store.is_population(experiment) and result.outcome.recorded is not None
 

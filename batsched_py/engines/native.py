@@ -297,8 +297,8 @@ class NativeSimulation(Simulation):
         """When the first job is submitted, if that is known before."""
         if self.process.users or self._setup.settings.dynamic_jobs:
             return None
-        times = [as_jobs(workload.jobs).submission_times for workload in self._setup.workloads]
-        return min((float(each.min()) for each in times if len(each)), default=None)
+        jobs = [workload.jobs for workload in self._setup.workloads if len(workload.jobs)]
+        return min(map(_first_time, jobs), default=None)
 
     def _refresh(self, results: Results) -> None:
         """Bring the sums up to date."""
@@ -393,6 +393,13 @@ class NativeSimulation(Simulation):
 def _with_kind(event: Event) -> tuple[Event, int]:
     """An event, and what it does to its hosts, as the library counts it."""
     return event, _KINDS.get(type(event), len(_KINDS))
+
+
+def _first_time(jobs: Any) -> float:
+    """When the first of some jobs is submitted; a log of the library has them in order."""
+    if isinstance(jobs, NativeJobs):
+        return jobs[0].submission_time
+    return float(as_jobs(jobs).submission_times.min())
 
 
 class NativeMachines:
