@@ -6,16 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.slurm.policy.job import Asked, WaitingRecord
-from batsched_py.slurm.policy.loops import Backfill
-from batsched_py.slurm.policy.nodes import Share
-from batsched_py.slurm.policy.setup import Setup
+from batsched_py.slurm.policy.job import Asked
 from batsched_py.slurm.policy.taking import dealt
 from batsched_py.slurm.prepared import Prepared
 from batsched_py.slurm.scenario import Sources, read_scenario, write_scenario
 from tests.processes import call_here
 from tests.slurm.scenario import RECORDED, assert_same_places, simulated_anew
-from tests.slurm.scenario import read_scenario as imported
 
 CONF = """\
 SchedulerType=sched/backfill
@@ -170,26 +166,3 @@ def test_no_policy_goes_around_that_of_slurm(root: Path, tmp_path: Path, wrapper
     assert code != 0
     assert "cannot go around 'slurm', which heeds neither limits nor hosts that sleep" in error
     assert error.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("option", "planned"), [("bf_interval=30", "n[1-3]"), ("bf_busy_nodes", "n1,n[3-4]")]
-)
-def test_plans_may_prefer_nodes_that_have_jobs_now(tmp_path: Path, option: str, planned: str) -> None:
-    """Two nodes have a job until 600 s; a job of three nodes is planned for then."""
-    (tmp_path / "slurm.conf").write_text(CONF.replace("bf_interval=30", option))
-    jobs = "0,9,-N 2 -w n[3-4] --exclusive -t 10", "0,9,-N 3 --exclusive -t 10"
-    (tmp_path / "jobs.csv").write_text("\n".join(["at,run,args", *jobs]) + "\n")
-    configuration, platform, workload = imported(tmp_path)
-    setup = Setup(configuration, platform.as_protocol()[0])
-    state, found = setup.state(), list[int]()
-    for job in workload.jobs:
-        state.add(setup.records(job, 0.0)[0])
-
-    def start(record: WaitingRecord, share: Share) -> None:
-        state.start(record, share, 0)
-
-    for _ in range(2):
-        Backfill(state, 0, start, lambda record, begin, nodes: found.append(nodes)).run()
-    assert state.machine.written(planned) in found
-    assert set(found) == {state.machine.written(planned)}

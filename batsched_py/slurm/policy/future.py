@@ -41,9 +41,6 @@ class Future:
     def _changed(self) -> None:
         """Forget all answers."""
         self._idle = self._idle_after()
-        machine = self._selector.machine
-        self._busy = machine.all & ~self._usage.idle if self._selector.plans_on_busy else None
-        """The nodes that have jobs now, if these are preferred."""
         self._now: dict[tuple[int, int], Share | None] = {}
         """What jobs would get of some nodes now."""
         self._later: dict[tuple[int, int], tuple[RunningRecord, Share] | None] = {}
@@ -111,7 +108,7 @@ class Future:
         for place, last in self._tries(nodes):
             idle = self._idle[place] & nodes & asked.nodes
             if idle.bit_count() >= asked.least_nodes:
-                share = self._selector.whole(asked, idle, self._busy)
+                share = self._selector.whole(asked, idle)
                 if share is not None:
                     return last, share
         return None
@@ -138,7 +135,7 @@ class Future:
                         free += count
                         touched = touched or not single or cpus[node] >= asked.least_cpus_of_node
             if touched and free >= asked.cpus:
-                found = self._selector.select(asked, nodes, usage, self._busy)
+                found = self._selector.select(asked, nodes, usage)
                 if found is not None:
                     return last, found
         return None

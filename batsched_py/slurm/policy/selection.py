@@ -24,15 +24,13 @@ class Selector(Struct, frozen=True):
 
     machine: Machine
     consumes_memory: bool = False
-    plans_on_busy: bool = False
-    """Whether nodes that have jobs now are preferred where a start is planned, as with ``bf_busy_nodes``."""
 
-    def select(self, asked: Asked, nodes: int, usage: Usage, busy: int | None = None) -> Share | None:
-        """The nodes that a job gets, if only these may be taken, and perhaps ``busy`` ones first."""
+    def select(self, asked: Asked, nodes: int, usage: Usage) -> Share | None:
+        """The nodes that a job gets, if only these may be taken."""
         if asked.exclusive:
-            return self.whole(asked, nodes & asked.nodes & usage.idle, busy)
+            return self.whole(asked, nodes & asked.nodes & usage.idle)
         room = self._room(asked, nodes & asked.nodes & ~usage.exclusive, usage)
-        chosen = self._choose_any(asked, room, usage.others, self.machine.by_weight, busy)
+        chosen = self._choose_any(asked, room, usage.others, self.machine.by_weight)
         return None if chosen is None else self._share(asked, chosen, usage)
 
     def _by_gpus(self, asked: Asked, free: Columns, by_weight: list[int]) -> list[int]:
@@ -50,26 +48,21 @@ class Selector(Struct, frozen=True):
         ]
 
     def _choose_any(
-        self,
-        asked: Asked,
-        room: dict[int, int],
-        free: Columns,
-        by_weight: list[int],
-        busy: int | None = None,
+        self, asked: Asked, room: dict[int, int], free: Columns, by_weight: list[int]
     ) -> dict[int, int] | None:
         """Choose of all nodes with room, or else leave out the smallest, more and more, until the rest do."""
-        chosen = self._choose_some(asked, room, free, by_weight, busy)
+        chosen = self._choose_some(asked, room, free, by_weight)
         switches = self.machine.switches
         if chosen is None or switches is None or not asked.most_switches:
             return chosen
         return chosen if switches.nb_leaves(bits(chosen)) <= asked.most_switches else None
 
     def _choose_some(
-        self, asked: Asked, room: dict[int, int], free: Columns, by_weight: list[int], busy: int | None
+        self, asked: Asked, room: dict[int, int], free: Columns, by_weight: list[int]
     ) -> dict[int, int] | None:
         """The same, wherever the nodes are."""
         by_weight = self._by_gpus(asked, free, by_weight)
-        chosen = self._choose(asked, room, by_weight, free, busy)
+        chosen = self._choose(asked, room, by_weight, free)
         if chosen is not None or most_nodes(asked) >= len(room):
             return chosen
         sizes = {node: cpus + sum(free[each][node] for each, _ in asked.gpus) for node, cpus in room.items()}
@@ -79,12 +72,12 @@ class Selector(Struct, frozen=True):
                 return None
             if len(fewer) < len(room):
                 room = fewer
-                chosen = self._choose(asked, room, by_weight, free, busy)
+                chosen = self._choose(asked, room, by_weight, free)
                 if chosen is not None:
                     return chosen
         return None
 
-    def whole(self, asked: Asked, nodes: int, busy: int | None = None) -> Share | None:
+    def whole(self, asked: Asked, nodes: int) -> Share | None:
         """Some of these idle nodes, which are given whole.
 
         ``select/linear`` takes no notice of weights among the nodes of which it chooses. These are the
@@ -92,7 +85,7 @@ class Selector(Struct, frozen=True):
         """
         by_weight = self.machine.by_weight
         if not self.machine.mixes_weights:
-            return self._whole(asked, nodes, by_weight, busy)
+            return self._whole(asked, nodes, by_weight)
         lightest = 0
         for of_weight in by_weight:
             lightest |= nodes & of_weight
@@ -102,13 +95,12 @@ class Selector(Struct, frozen=True):
                     return found
         return None
 
-    def _whole(self, asked: Asked, nodes: int, by_weight: list[int], busy: int | None = None) -> Share | None:
+    def _whole(self, asked: Asked, nodes: int, by_weight: list[int]) -> Share | None:
         if nodes.bit_count() < asked.least_nodes:
             return None
         if (
             self.machine.is_uniform
             and self.machine.switches is None
-            and busy is None
             and asked.cpus <= asked.least_nodes == asked.wanted_nodes
             and not (asked.required or asked.gpus or asked.contiguous or asked.least_loaded)
         ):
@@ -119,7 +111,7 @@ class Selector(Struct, frozen=True):
             room = {node: asked.capacities[node] * of_task for node in places(nodes)}
         else:
             room = {node: asked.usable_cpus(cpus[node], threads[node]) for node in places(nodes)}
-        found = self._choose_any(asked, room, self.machine.others, by_weight, busy)
+        found = self._choose_any(asked, room, self.machine.others, by_weight)
         return None if found is None else Share(bits(found), True)
 
     def _room(self, asked: Asked, nodes: int, usage: Usage) -> dict[int, int]:
@@ -158,12 +150,7 @@ class Selector(Struct, frozen=True):
         return room
 
     def _choose(
-        self,
-        asked: Asked,
-        room: dict[int, int],
-        by_weight: Sequence[int],
-        free: Columns,
-        busy: int | None = None,
+        self, asked: Asked, room: dict[int, int], by_weight: Sequence[int], free: Columns
     ) -> dict[int, int] | None:
         """How many processors a job gets on which nodes; those of the first weight are taken first."""
         if len(room) < asked.least_nodes or sum(room.values()) < asked.cpus:
@@ -174,12 +161,7 @@ class Selector(Struct, frozen=True):
             return None
         for node in places(asked.required):
             taking.take(node)
-        if busy is not None and not asked.contiguous:
-            for of_weight in by_weight:
-                taking.take_in_order(nodes & of_weight & busy)
-                taking.take_in_order(nodes & of_weight & ~busy)
-            by_weight = ()
-        elif (switches := self._switches_for(asked)) is not None:
+        if (switches := self._switches_for(asked)) is not None:
             if not take_by_switches(taking, nodes, asked.required, by_weight, switches):
                 return None
             by_weight = ()

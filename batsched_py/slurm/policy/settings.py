@@ -442,7 +442,7 @@ UNUSED = {
     table: frozenset(fields.split())
     for table, fields in {
         "scheduling": """max_sched_time ignore_prefer_validation bf_max_time
-            bf_yield_interval bf_yield_sleep bf_one_resv_per_job bf_licenses
+            bf_yield_interval bf_yield_sleep bf_busy_nodes bf_one_resv_per_job bf_licenses
             max_array_size max_job_count""",
         "selection": """core_default_dist_block pack_serial_at_end max_mem_per_node""",
         "nodes": "",

@@ -29,9 +29,9 @@ from batsched_py.slurm.policy.job import (
 )
 from batsched_py.slurm.policy.limits import Accounts, Limits
 from batsched_py.slurm.policy.nodes import Machine, Node, natural, places
-from batsched_py.slurm.policy.plan import PYTHON, kernel_of
+from batsched_py.slurm.policy.plan import kernel_of
 from batsched_py.slurm.policy.priorities import Basic, ByFormula, Multifactor, Priorities
-from batsched_py.slurm.policy.selection import Selector, bits
+from batsched_py.slurm.policy.selection import bits
 from batsched_py.slurm.policy.settings import Configuration, NodeSettings, Partition, Switch
 from batsched_py.slurm.policy.state import Preemption, Reservations, State
 from batsched_py.slurm.policy.topology import Switches
@@ -76,13 +76,8 @@ class Setup:
         self._refuses_for_one = configuration.scheduling.enforce_part_limits == "all"
         """Whether a job must keep to the limits of all its partitions."""
         self._reservations = Reservations(configuration.reservations, self.machine)
-        plans_on_busy = configuration.scheduling.bf_busy_nodes and configuration.selection.type == "cons_tres"
-        self._kernel = PYTHON if plans_on_busy else kernel_of(self.machine)
-        memory = configuration.selection.memory
-        if plans_on_busy:
-            self._selector = Selector(self.machine, memory, plans_on_busy)
-        else:
-            self._selector = self._kernel.selector(self.machine, memory)
+        self._kernel = kernel_of(self.machine)
+        self._selector = self._kernel.selector(self.machine, configuration.selection.memory)
         self._empty = self._kernel.usage(self.machine)
         self._asked: dict[tuple[Hashable, ...], Asked] = {}
         self._count = 0

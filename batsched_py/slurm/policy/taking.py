@@ -107,14 +107,6 @@ class Taking:
         if self.most_nodes > 1 or self._room[node] >= self.cpus_left:
             self.take(node)
 
-    def take_in_order(self, nodes: int) -> None:
-        """Take some nodes in their order, as long as something is missing and the job may have more."""
-        for node in places(nodes):
-            if self.is_enough or self.most_nodes <= 0:
-                break
-            if node not in self.chosen:
-                self.take(node)
-
     def take(self, node: int) -> None:
         """Take a node: all processors of use, but for a core or socket of each node that must follow."""
         cpus = self._room[node]

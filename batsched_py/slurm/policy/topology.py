@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+from batsched_py.slurm.policy.nodes import places
 from batsched_py.slurm.policy.settings import Switch
 from batsched_py.slurm.policy.taking import Taking
 
@@ -132,19 +133,28 @@ def take_by_switches(
             break
     else:
         return False
-    taking.take_in_order(lighter)
+    _take(taking, lighter)
     had, usable = required | lighter, best | required
     counts = [(has & usable).bit_count() for has in switches.nodes]
     in_use = {place for place, has in enumerate(switches.nodes) if has & had}
     for leaf in switches.leaves:
         if leaf in in_use:
-            taking.take_in_order(switches.nodes[leaf] & best)
+            _take(taking, switches.nodes[leaf] & best)
     far = [sum(switches.distances[place][other] for place in in_use) for other in range(len(counts))]
     while not taking.is_enough and taking.most_nodes > 0:
         leaf_next = switches.best_leaf(far, counts, taking.nodes_left, in_use)
         if leaf_next is None:
             break
         far = [each + more for each, more in zip(far, switches.distances[leaf_next], strict=True)]
-        taking.take_in_order(switches.nodes[leaf_next] & best)
+        _take(taking, switches.nodes[leaf_next] & best)
         counts[leaf_next] = 0
     return True
+
+
+def _take(taking: Taking, nodes: int) -> None:
+    """Take some nodes, in their order, as long as something is missing and the job may have more."""
+    for node in places(nodes):
+        if taking.is_enough or taking.most_nodes <= 0:
+            break
+        if node not in taking.chosen:
+            taking.take(node)
