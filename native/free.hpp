@@ -74,19 +74,20 @@ public:
     Runs those_there(const Runs& hosts) const { return all_there() ? hosts : there_.overlap(hosts); }
 
     // Hosts are taken away; jobs on them go on.
-    virtual void take_away(const Runs& hosts, const Running& running) {
-        take(overlap(hosts));
+    void take_away(const Runs& hosts, const Running& running) {
+        Runs idle = overlap(hosts);
+        take(idle);
         there_.take(there_.overlap(hosts));
-        see_what_is_there(running);
+        hosts_change(idle, false, running);
     }
 
     // Hosts are there again; those with a job on them are free when it ends.
-    virtual void give_back(const Runs& hosts, const Running& running) {
+    void give_back(const Runs& hosts, const Running& running) {
         there_.give(without(hosts, there_.runs()));
-        Runs idle = without(hosts, runs());
+        Runs idle = without(without(hosts, runs()), blocked());
         for (const Running::Place& place : running.by_end()) idle = without(idle, place.job->hosts);
         give(idle);
-        see_what_is_there(running);
+        hosts_change(idle, true, running);
     }
 
     // --- what will be free -------------------------------------------------------------------------------
@@ -108,6 +109,18 @@ public:
         return std::make_unique<Plan<AvailabilityProfile>>(profile(now, running));
     }
 
+protected:
+    // Hosts without jobs that nobody may use.
+    virtual Runs blocked() const { return {}; }
+
+    // These hosts are free now, or are not any more, because they have come or gone.
+    virtual void hosts_change(const Runs&, bool, const Running& running) {
+        for (const Running::Place& place : running.by_end()) {
+            place.job->nb_given_back = count_hosts(there_.overlap(place.job->hosts));
+        }
+        ends_change();
+    }
+
 private:
     Request all_;
     HostPool there_;  // the hosts that were not taken away
@@ -116,13 +129,6 @@ private:
     static void set_hosts(Job& job, Runs hosts) {
         job.hosts = std::move(hosts);
         job.nb_hosts = job.nb_given_back = count_hosts(job.hosts);
-    }
-
-    void see_what_is_there(const Running& running) {
-        for (const Running::Place& place : running.by_end()) {
-            place.job->nb_given_back = count_hosts(there_.overlap(place.job->hosts));
-        }
-        ends_change();
     }
 
     bool fits_beside(Request request, double estimate, const Reservation* beside) const {

@@ -78,9 +78,10 @@ public:
         ++nb_changes_;
         ++nb_given_;
         shadow_.ended(job);
-        give(job.hosts);
-        nodes_->give(free_, *std::exchange(job.placement, nullptr), nodes_->demand(job.request));
-        if (auto blocked = blocked_.extract(&job)) give(blocked.mapped());
+        give(those_there(job.hosts));
+        nodes_->give(free_, *std::exchange(job.given_back, nullptr), nodes_->demand(job.request));
+        job.placement = nullptr;
+        if (auto blocked = blocked_.extract(&job)) give(those_there(blocked.mapped()));
     }
 
     void ends_change() override {
@@ -100,6 +101,27 @@ public:
     std::unique_ptr<AnyPlan> plan(double now, const Running& running) const override {
         if (nodes_->are_hosts) return FreeHosts::plan(now, running);
         return std::make_unique<Plan<NodeProfile>>(NodeProfile(*nodes_, free_, running, now));
+    }
+
+protected:
+    Runs blocked() const override {
+        HostPool all{Runs()};
+        for (const auto& [job, hosts] : blocked_) all.give(hosts);
+        return all.runs();
+    }
+
+    void hosts_change(const Runs& hosts, bool are_free, const Running& running) override {
+        nb_given_ += are_free;
+        static const Demand nothing_else;
+        Placement cores = nodes_->cores_of(hosts);
+        are_free ? nodes_->give(free_, cores, nothing_else) : nodes_->take(free_, cores, nothing_else);
+        for (const Running::Place& place : running.by_end()) {
+            Job& job = *place.job;
+            HostPool own(job.hosts);
+            if (auto blocked = blocked_.find(&job); blocked != blocked_.end()) own.give(blocked->second);
+            job.given_back = nodes_->made(nodes_->left_of(*job.placement, those_there(own.runs())));
+        }
+        FreeHosts::hosts_change(hosts, are_free, running);
     }
 
 private:
@@ -123,6 +145,7 @@ private:
     void take_place(Job& job, Runs hosts) {
         const Demand& demand = nodes_->demand(job.request);
         nodes_->take(free_, *job.placement, demand);
+        job.given_back = job.placement;
         FreeHosts::place_on(job, std::move(hosts));
         if (!demand.exclusive) return;
         Runs& blocked = blocked_[&job];

@@ -116,6 +116,7 @@ struct Job {
     double estimate = 0;   // how long it is expected to run
 
     std::shared_ptr<const Placement> placement;  // on nodes: of a running job, or found for one that waits
+    std::shared_ptr<const Placement> given_back;  // what will be free of it when the job ends
 
     // Of a running job.
     double start = 0, expected_end = 0;  // as told

@@ -168,7 +168,7 @@ public:
         timelines_.emplace_back(now, free.licences);
         for (const Running::Place& place : running.by_end()) {
             double end = std::max(place.expected_end, now + kTick);
-            Place held{&nodes.demand(place.job->request), place.job->placement};
+            Place held{&nodes.demand(place.job->request), place.job->given_back};
             change(end, INFINITY, held, 1);
             held_.emplace(place.job.get(), std::pair(end, std::move(held)));
         }

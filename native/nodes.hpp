@@ -110,18 +110,7 @@ public:
         std::string text;
         append_hosts(text, hosts);
         Placement placement;
-        for (const Run& run : hosts) {
-            for (int64_t host = run.first; host <= run.last;) {
-                size_t node = node_of(host);
-                int64_t last = std::min(run.last, hosts_of(node).last);
-                if (placement.nodes.empty() || placement.nodes.back() != node) {
-                    placement.nodes.push_back(node);
-                    placement.tasks.push_back(0);
-                }
-                placement.tasks.back() += last + 1 - host;
-                host = last + 1;
-            }
-        }
+        count_tasks(hosts, placement);
         for (int64_t& tasks : placement.tasks) {
             if (tasks % asked.cores) {
                 throw RuleBroken("tasks of " + std::to_string(asked.cores) + " cores do not fill their hosts " + text +
@@ -138,8 +127,10 @@ public:
         if (count < asked.least_nodes || count > asked.most_nodes) {
             throw RuleBroken("hosts " + text + " are on " + std::to_string(count) + " nodes, which the job does not ask for");
         }
+        Demand any_number = asked;  // with a mapping, a job may have more hosts than executors
+        any_number.tasks = INT64_MAX;
         for (size_t row = 0; row < placement.nodes.size(); ++row) {
-            if (placement.tasks[row] > capacity(asked, placement.nodes[row], amounts)) {
+            if (placement.tasks[row] > capacity(any_number, placement.nodes[row], amounts)) {
                 throw RuleBroken("the nodes of hosts " + text + " do not have free what the job asks for");
             }
         }
@@ -156,6 +147,27 @@ public:
 
     // Whether a job, which may be of another simulation, has a place here.
     bool has_placed(const Job& job) const { return job.placement && job.placement->owner == this; }
+
+    // So many cores of each node as these hosts are.
+    Placement cores_of(const Runs& hosts) const {
+        Placement placement;
+        count_tasks(hosts, placement);
+        placement.taken.assign(placement.nodes.size() * columns_, 0);
+        for (size_t row = 0; row < placement.nodes.size(); ++row) {
+            placement.taken[row * columns_ + kCores] = placement.tasks[row];
+        }
+        return placement;
+    }
+
+    // A place of which no other cores than these hosts are left.
+    Placement left_of(const Placement& placement, const Runs& hosts) const {
+        Placement left = placement, cores = cores_of(hosts);
+        for (size_t row = 0, next = 0; row < left.nodes.size(); ++row) {
+            bool has_some = next < cores.nodes.size() && cores.nodes[next] == left.nodes[row];
+            left.taken[row * columns_ + kCores] = has_some ? cores.tasks[next++] : 0;
+        }
+        return left;
+    }
 
     Run hosts_of(size_t node) const { return {firsts_[node], firsts_[node] + at(has.nodes, node, kCores) - 1}; }
 
@@ -177,6 +189,22 @@ private:
 
     size_t node_of(int64_t host) const {
         return static_cast<size_t>(std::upper_bound(firsts_.begin(), firsts_.end(), host) - firsts_.begin()) - 1;
+    }
+
+    // The nodes of hosts, and how many hosts are on each.
+    void count_tasks(const Runs& hosts, Placement& placement) const {
+        for (const Run& run : hosts) {
+            for (int64_t host = run.first; host <= run.last;) {
+                size_t node = node_of(host);
+                int64_t last = std::min(run.last, hosts_of(node).last);
+                if (placement.nodes.empty() || placement.nodes.back() != node) {
+                    placement.nodes.push_back(node);
+                    placement.tasks.push_back(0);
+                }
+                placement.tasks.back() += last + 1 - host;
+                host = last + 1;
+            }
+        }
     }
 
     void change(FreeAmounts& amounts, const Placement& placement, const Demand& demand, int64_t sign) const {

@@ -20,8 +20,8 @@ struct NodesAhead {
     std::shared_ptr<const Nodes> nodes;
     SharedAmounts free = {};
 
-    void take(const Job& job) { nodes->take(free.own(), *job.placement, nodes->demand(job.request)); }
-    void give(const Job& job) { nodes->give(free.own(), *job.placement, nodes->demand(job.request)); }
+    void take(const Job& job) { nodes->take(free.own(), *job.given_back, nodes->demand(job.request)); }
+    void give(const Job& job) { nodes->give(free.own(), *job.given_back, nodes->demand(job.request)); }
     bool suffices(Request request) const { return nodes->fits(nodes->demand(request), *free); }
     Request extra(Request request) const { return {nodes->nb_cores(*free) - request.hosts}; }
 };

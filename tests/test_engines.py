@@ -82,6 +82,8 @@ class Erratic(Scheduler):
     """Starts, rejects, kills, notes and asks for calls as it likes."""
 
     name = "erratic"
+    maps = True
+    """Whether several executors may share a host, which breaks a rule on most machines of nodes."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
@@ -106,7 +108,7 @@ class Erratic(Scheduler):
                 cluster.kill(running.job)
         if cluster.queue and random.random() < 0.2:
             cluster.decide(ev.SetJobMetadata(cluster.queue.head.id, f"note {random.random():.3f}"))
-        if cluster.queue and cluster.nb_free and random.random() < 0.1:
+        if self.maps and cluster.queue and cluster.nb_free and random.random() < 0.1:
             hosts = cluster.free.lowest(random.randint(1, cluster.nb_free))
             mapping = [random.randrange(len(hosts)) for _ in range(cluster.queue.head.size)]
             cluster.decide(ev.ExecuteJob(cluster.queue.head.id, hosts, mapping=mapping))

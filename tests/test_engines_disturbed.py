@@ -45,7 +45,7 @@ from tests.test_engines import (
 POLICIES = ("conservative", "easy", "easy-sjbf", "fcfs", "filler", "random", "user-aware")
 
 
-def random_outages(random: Random) -> Iterator[ev.Event]:
+def random_outages(random: Random, hosts: int = HOSTS) -> Iterator[ev.Event]:
     """Each host fails now and then."""
 
     def outages(host: int) -> Iterator[Outage]:
@@ -54,7 +54,7 @@ def random_outages(random: Random) -> Iterator[ev.Event]:
             end = start + random.choice((1.0, 5.0, 30.0))
             yield Outage(HostSet.of(range(host, host + random.randint(1, 2))), start, end)
 
-    return as_events([list(outages(host)) for host in range(0, HOSTS - 1, 2) if random.random() < 0.7])
+    return as_events([list(outages(host)) for host in range(0, hosts - 1, 2) if random.random() < 0.7])
 
 
 def random_events(random: Random) -> list[list[ev.Event]]:
@@ -70,7 +70,7 @@ def chained(random: Random, workload: Workload) -> Workload:
     """The workload with jobs that wait for others, which may not be there or fail, and tasks of arrays."""
     jobs = []
     for number, job in enumerate(workload.jobs):
-        extra: dict[str, Any] = {"user": f"u{number % 3}", "name": random.choice("ab")}
+        extra = job.extra | {"user": f"u{number % 3}", "name": random.choice("ab")}
         if number and random.random() < 0.4:
             targets = [random.randrange(number) for _ in range(random.randint(1, 3))]
             if random.random() < 0.1:

@@ -135,7 +135,6 @@ def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> 
         "energy, where power states may change": setup.energy and not _keeps_power_states(setup, process),
         "a record of what links carry": outputs.links,
         "output files of another kind": type(outputs) is not Outputs,
-        "failures of hosts in nodes": platform.has_nodes and bool(setup.events or setup.failures),
         "jobs that save their work": process.on_failure is not None
         and process.on_failure.checkpoints is not None,
         "a policy that puts jobs back into the queue": process.scheduler.requeues,
