@@ -44,17 +44,9 @@ def read_workload(
     with_more = words is not None or bool(attributes)
     as_whole = with_more or preceding != "ignore"
     by_name = kind is None and not options
-    if by_name and ending.endswith((".swf", ".swf.gz")) and not with_more:
-        from batsched_py.workload.swf.quick_reader import read_quickly
-
-        if cancelled == "leave-out" and processors == "allocated" and walltime != "modelled":
-            workload = read_quickly(path, name, walltime_factor, walltime, preceding)
-            if workload is not None:
-                return workload
-        from batsched_py.workload.swf.workload import read_swf_workload  # which needs numpy
-
-        if not (as_whole or has_more_fields(path)):
-            return read_swf_workload(path, name, *rule, processors)
+    is_swf = by_name and ending.endswith((".swf", ".swf.gz")) and not with_more
+    if is_swf and (workload := _read_swf(path, name, rule, preceding, processors)) is not None:
+        return workload
     if kind == "batsim" or (by_name and ending.endswith(".json") and not ending.endswith(".philly.json")):
         from batsched_py.workload.batsim_json import read_batsim_json
 
@@ -75,3 +67,25 @@ def read_workload(
     with naming(f"kind of log {kind!r}"):
         log = source.read(path)
     return swf_to_workload(log, name, *rule, words, preceding, attributes, processors)
+
+
+def _read_swf(
+    path: Path,
+    name: str,
+    rule: tuple[float, WalltimeRule, CancelledRule],
+    preceding: PrecedingRule,
+    processors: ProcessorsRule,
+) -> Workload | None:
+    """The workload of an SWF log, if not all of its columns are needed at once."""
+    from batsched_py.workload.swf.quick_reader import read_quickly
+
+    walltime_factor, walltime, cancelled = rule
+    if cancelled == "leave-out" and processors == "allocated" and walltime != "modelled":
+        workload = read_quickly(path, name, walltime_factor, walltime, preceding)
+        if workload is not None:
+            return workload
+    from batsched_py.workload.swf.workload import read_swf_workload  # which needs numpy
+
+    if preceding != "ignore" or has_more_fields(path):
+        return None
+    return read_swf_workload(path, name, *rule, processors)
