@@ -310,6 +310,7 @@ def test_the_library_is_reached_through_few_doors(root: Path) -> None:
         if {"batsched_py.native", "batsched_py._native"} & imported_modules(source)
     }
     assert users == {
+        "analysis/job_rows.py",
         "engines/__init__.py",
         "engines/native.py",
         "slurm/policy/plan.py",
