@@ -103,8 +103,7 @@ def test_processors_and_memory_of_each_gpu_are_those_of_the_job(tmp_path: Path) 
     ]
     of_wrap, of_script = imported(tmp_path, *lines, conf=conf).jobs
     assert of_wrap.size == of_script.size == 8
-    assert request(of_wrap)["per_node"] == {"gpu": 2}
-    assert request(of_wrap)["per_core"]["memory"] == request(of_script)["per_core"]["memory"] == 2048
+    assert request(of_wrap)["per_node"] == request(of_script)["per_node"] == {"gpu": 2, "memory": 2 * 8192}
 
 
 def test_a_command_with_an_option_that_is_not_modelled_does_not_tell_all(tmp_path: Path) -> None:
@@ -169,9 +168,11 @@ def test_what_is_not_done_is_told_with_its_name(tmp_path: Path) -> None:
     rows = [line(1, "sbatch -n 1 : -n 2 a.sh").replace("1|", "1+0|", 1)]
     rows += [line(1, "sbatch -n 1 : -n 2 a.sh").replace("1|", "1+1|", 1)]
     rows += [line(2, "sbatch --exclusive=user --wrap x")]
-    told = [each.what for each in imported(tmp_path, *rows, reservations=table).findings.unmodelled]
+    scenario = imported(tmp_path, *rows, reservations=table)
+    told = [each.what for each in scenario.findings.unmodelled]
     assert "reservation 'course' has node 'n5' and 1 more, which no NodeName has" in told
-    assert "a part of a heterogeneous job starts without the others (2 x)" in told
+    assert not any("heterogeneous" in each for each in told)
+    assert [job.extra["slurm"].get("het_size") for job in scenario.jobs] == [2, 2, None]
     assert "--exclusive=user is not modelled (1 x)" in told
 
 
