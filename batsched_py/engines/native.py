@@ -173,7 +173,7 @@ class NativeSimulation(Simulation):
         )
         if of == "easy":
             orders = (cluster.order, policy.backfill_order)
-            plain &= all(order is None or cluster.in_library(order) is not order for order in orders)
+            plain &= all(order is None or cluster._in_library(order) is not order for order in orders)
         elif of == "conservative":
             plain &= _in_library(kind.take_over) == of and cluster.order is None
         return of if plain else None
@@ -182,7 +182,7 @@ class NativeSimulation(Simulation):
         policy: Any = self.process.scheduler
         try:
             if of == "easy":
-                order = cluster.in_library(policy.backfill_order)
+                order = cluster._in_library(policy.backfill_order)
                 self._engine.take_turns_of_easy(order, policy.predictions)
             else:
                 self._engine.take_turns_of_conservative(policy.plan)

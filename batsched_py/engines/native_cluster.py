@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger import rules
-from batsched_py.ledger.kinds import check_function, check_job, float_scores, lowest, ranking
+from batsched_py.ledger.kinds import check_function, check_job, float_scores, lowest, positive, ranking
 from batsched_py.ledger.ledger import DECISIONS, Effect, RejectedJob, describe
 from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
 from batsched_py.ledger.queue import Condition
@@ -161,7 +161,7 @@ class Cluster(cluster.Cluster):
         only_new: bool = False,
         beside: Reservation | None = None,
     ) -> Iterator[Job]:
-        jobs: Iterator[Job] = self._engine.fitting(condition, self.in_library(order), only_new, beside)
+        jobs: Iterator[Job] = self._engine.fitting(condition, self._in_library(order), only_new, beside)
         return jobs
 
     def reservation(self, job: Job) -> Reservation:
@@ -230,14 +230,14 @@ class Cluster(cluster.Cluster):
         if order is not None:
             check_function(order)
         self._set(order=order)
-        formula = self.in_library(order)
+        formula = self._in_library(order)
         self._engine.order_queue(
             order is not None,
             getattr(order, "fixed", False) is True,
             None if formula is order else formula,
         )
 
-    def in_library(self, order: Order | None) -> Any:
+    def _in_library(self, order: Order | None) -> Any:
         """An order as the library computes it, or as it is where only Python does."""
         steps = getattr(order, "in_library", None)
         if steps is None or order is None:
@@ -255,6 +255,7 @@ class Cluster(cluster.Cluster):
         return predictions
 
     def count_use(self, half_life: float) -> Use:
+        half_life = positive(half_life)
         use: Use = self._engine.count_use(half_life, half_life / log(2))
         self._set(_use=use)
         return use
@@ -302,7 +303,7 @@ class Cluster(cluster.Cluster):
         if self._start_listeners or self._selection is not None:
             super().start_fitting(order, only_new, beside)
         else:
-            self._engine.start_fitting(self.in_library(order), only_new, beside)
+            self._engine.start_fitting(self._in_library(order), only_new, beside)
 
     def expect(self, job: Job, run_time: float) -> None:
         run_time = self._check_expected(job, run_time)

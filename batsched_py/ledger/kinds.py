@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isnan
+from math import inf, isnan
 from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -57,6 +57,14 @@ def number(value: Any) -> float:
     seconds = float(value)
     if isnan(seconds):
         raise ValueError("a number is expected, not nan")
+    return seconds
+
+
+def positive(value: Any) -> float:
+    """A duration that is longer than nothing, and that ends."""
+    seconds = number(value)
+    if not 0 < seconds < inf:
+        raise ValueError(f"a duration above 0 is expected, not {seconds:g}")
     return seconds
 
 

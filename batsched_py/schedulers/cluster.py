@@ -9,7 +9,7 @@ from math import inf, isnan
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from batsched_py.errors import RuleBroken
-from batsched_py.ledger.kinds import Live, check_function, check_job, count, expected, number
+from batsched_py.ledger.kinds import Live, check_function, check_job, count, expected, number, positive
 from batsched_py.ledger.ledger import Effect, Ledger, describe
 from batsched_py.ledger.limits import Limit
 from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
@@ -223,9 +223,9 @@ class Cluster(Live):
         """
         if condition is not None:
             check_function(condition)
+        score = None if order is None else self._scoring(order)
         if beside is not None and not isinstance(beside, Reservation):
             raise expected("a Reservation", beside)
-        score = None if order is None else self._scoring(order)
         if self.limits:
             return self._fitting_within_limits(condition, score, only_new, beside)
         return self._ledger.fitting(condition, score, only_new, beside)
@@ -330,8 +330,9 @@ class Cluster(Live):
         self._ledger.note_change()
 
     def ask_instead(self, job: Job) -> None:
-        """A waiting job asks the machine for something else than it was submitted with."""
+        """A waiting job asks the machine for what this one does, not for what it was submitted with."""
         self._check_narrows()
+        check_job(job)
         self._ledger.free.ask_instead(job)
 
     def put_beside(self, limit: Limit) -> None:
@@ -420,7 +421,7 @@ class Cluster(Live):
         """Count from now on how much each user uses the machine, where use of a half-life ago counts half."""
         from batsched_py.schedulers.use import Use
 
-        return Use(self, half_life)
+        return Use(self, positive(half_life))
 
     def remark(self, job: Job, text: str, start: float | None = None) -> None:
         """Say something about a job, such as why it waits; with ``start``, by when it is to start.

@@ -300,7 +300,7 @@ class _Reader:
 def is_left_out(place: str, value: Any) -> bool:
     """Whether a value is right for a field, as by ``TABLE.FIELD``, and the policy does not act on it.
 
-    >>> is_left_out("priority.usage_reset_period", "daily"), is_left_out("priority.favor_small", True)
+    >>> is_left_out("scheduling.bf_busy_nodes", True), is_left_out("priority.favor_small", True)
     (True, False)
     """
     table, _, field = place.rpartition(".")
