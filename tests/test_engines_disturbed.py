@@ -218,9 +218,9 @@ def test_both_engines_let_jobs_of_logs_wait_for_their_preceding_ones(users: str,
         return told, done.exit_code, [path.read_bytes() for path in sorted(tmp_path.glob(f"{engine}*"))]
 
     log, waiting = tmp_path / "log.swf", 0
-    for seed in range(25):
+    for seed in range(6):
         log.write_text(random_log(Random(seed)))
         by_python, by_native = on_both(outcome)
         assert by_native == by_python, seed
         waiting += sum("after" in extra for *_, extra in by_python[0])
-    assert waiting > 100
+    assert waiting > 20

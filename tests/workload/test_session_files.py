@@ -147,7 +147,7 @@ def test_a_run_with_the_files_is_the_run_with_the_rule(
 def replayed(log: Path, prefix: Path, sessions: str, *options: str) -> list[bytes]:
     """The files that a run writes."""
     words = ["run", "-w", log, "--hosts", "32", "-s", "easy", "--users", "think-time", "--sessions", sessions]
-    code, _, _ = call_here([*words, *options, "-e", prefix])
+    code, _, _ = call_here([*words, *options, "--no-control", "-e", prefix])
     assert code == 0
     return [Path(f"{prefix}_{name}.csv").read_bytes() for name in ("jobs", "schedule")]
 
