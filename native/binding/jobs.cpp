@@ -172,6 +172,7 @@ std::shared_ptr<Log> new_log(std::string workload, nb::iterable jobs, nb::dict p
                                 number->second});
         ++finish;
     }
+    if (std::find(log->waits.begin(), log->waits.end(), true) == log->waits.end()) log->waits.clear();
     return log;
 }
 

@@ -60,6 +60,7 @@ def test_the_native_engine_need_not_make_jobs_again(log: bp.Log) -> None:
     experiment, logs, _ = experiment_of([log], "easy", {}, None, {}, {"hosts": 64})
     jobs = read_for_many(experiment, logs)[0].jobs
     assert isinstance(jobs, NativeJobs)
+    assert not jobs.have_dependencies
     alone = bp.simulate(log, "easy", hosts=64).workloads[0].jobs
     assert [(job.id, job.size, job.walltime, job.user) for job in jobs] == [
         (job.id, job.size, job.walltime, job.user) for job in alone
