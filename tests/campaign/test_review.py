@@ -403,7 +403,7 @@ def test_few_jobs_that_make_the_mean_are_found(logs: Path) -> None:
         jobs["requested"][:] = jobs["run"]
 
     for seed, log in enumerate("ab"):
-        write(logs / f"{log}.swf", seed, load=0.75, change=wide)
+        write(logs / f"{log}.swf", seed, load=0.75, days=30, change=wide)
     schedulers = "[schedulers]\neasy = {}\nfiller = {}\nsjbf = {name = 'easy-sjbf'}\n"
     checks = done(plan(logs, schedulers=schedulers))
     found = fails(checks)["dominance"]
@@ -432,7 +432,7 @@ def test_one_user_who_makes_the_mean_is_found(logs: Path) -> None:
         jobs["requested"][:] = jobs["run"]
 
     for seed, log in enumerate("ab"):
-        write(logs / f"{log}.swf", seed, load=0.75, change=wide)
+        write(logs / f"{log}.swf", seed, load=0.75, days=30, change=wide)
     schedulers = "[schedulers]\neasy = {}\nfiller = {}\nsjbf = {name = 'easy-sjbf'}\n"
     found = fails(done(plan(logs, schedulers=schedulers)))["dominance"]
     assert "without the jobs of user 77, filler is better than easy in mean_waiting_time" in found

@@ -129,7 +129,7 @@ class Fitted(Easy):
 @pytest.mark.slow
 def test_a_policy_that_is_fitted_to_one_log_is_found(tmp_path: Path) -> None:
     """It is better than FCFS on the log as recorded, and on the one shaken log with the same second job."""
-    log = write(tmp_path / "a.swf", 1, load=0.7, days=6)
+    log = write(tmp_path / "a.swf", 1, load=0.7, days=12)
     first, second = (float(line.split()[1]) for line in log.read_text().splitlines()[2:4])
     (tmp_path / "fitted.py").write_text(FITTED.replace("SECOND", str(second - first)))
     file = plan(
