@@ -1,8 +1,9 @@
 """How good are forecasts of a real queue, of which snapshots were saved while it went on?
 
 Run it with ``python -m benchmarks.snapshots SLURM.CONF FOLDER LOG [ACCOUNTS ...]``. The folder has for each
-moment ``TIME.jobs``, what ``scontrol show job`` printed then, and ``TIME.sacct``, the log until then. LOG is
-the log of sacct when all was over, and ACCOUNTS are what ``sacctmgr`` printed. All dates are in UTC.
+moment ``TIME.jobs``, what ``scontrol show job`` printed then, ``TIME.sacct``, the log until then, and maybe
+``TIME.sshare``, what ``sshare`` printed. LOG is the log of sacct when all was over, and ACCOUNTS are what
+``sacctmgr`` printed. All dates are in UTC.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def starts_of(log: Path) -> dict[str, float]:
 
 def forecast_at(conf: Path, listing: Path, accounting: tuple[Path, ...]) -> Forecast:
     """What ``slurm forecast`` says of a snapshot."""
+    usage = listing.with_suffix(".sshare")
     question = Question(
         conf=conf,
         listing=listing,
@@ -54,7 +56,7 @@ def forecast_at(conf: Path, listing: Path, accounting: tuple[Path, ...]) -> Fore
         submit=None,
         moment=None,
         repetitions=DRAWS,
-        accounting=accounting,
+        accounting=(*accounting, usage) if usage.exists() else accounting,
         reservations=(),
         zone="UTC",
     )

@@ -297,10 +297,10 @@ def forecast_command(as_json: bool, output: Path | None, **asked: Any) -> None:
     And when would one start that is not submitted yet (--submit), or that asked for something else? JOBS is
     what `squeue --json` or `scontrol show job` printed, or a table of `squeue` with its header, such as that
     of `squeue -l`. What a table does not tell is assumed, and said. A start by limits assumes that all jobs
-    run as long as they may. With --log, run times are drawn from the shares of their limits that jobs of the
-    same user used (of all users, if the user has few), and a start is a median with an interval that holds
-    80 % of the draws. Fewer of the starts are in it, because nobody submits further jobs in a forecast;
-    `slurm backtest` tells how many.
+    run as long as they may. With --log, run times are drawn from the shares of their limits that jobs like
+    them used, and a start is a median with an interval that holds 80 % of the draws. Priorities are then
+    computed again as time passes; without what `sshare -P -a` prints (--accounts), fair shares stay as they
+    are. Fewer of the starts are in the interval, because nobody submits further jobs in a forecast.
 
     For the job of --submit, and for a --job without --time and --nodes, there is advice, what gains most
     first: less time, fewer nodes, another partition or QOS, a later begin. OPTIONS may have --uid: whose job

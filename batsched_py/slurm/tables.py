@@ -19,6 +19,7 @@ from batsched_py.slurm.forecast.page import (
     as_it_is_and_instead,
     forecast_cells,
     forecast_heads,
+    what_is_left_out,
 )
 from batsched_py.slurm.prepared import Range, Spread
 from batsched_py.slurm.what_if import EFFECT_HEADS, Outcome, effect_cells, ran_no_more
@@ -119,6 +120,7 @@ def forecast_table(found: Forecast) -> None:
         f"{found.now} UTC: {len(found.jobs)} jobs wait, {found.running} run, {found.held} are held"
         + (f"; run times were drawn {found.repetitions} times" if found.repetitions else "")
     )
+    console.print(what_is_left_out(found))
     if found.misplaced:
         console.print(f"{found.misplaced} running jobs do not fit on their nodes, as it seems")
     heads = forecast_heads(found)

@@ -138,7 +138,70 @@ def test_a_log_gives_likely_starts_and_intervals(cluster: Path) -> None:
     call_here(["slurm", "forecast", cluster / "slurm.conf", cluster / "jobs.txt", "--output", page,
                "--log", cluster / "log.sacct", "--seeds", "1"])  # fmt: skip
     assert "80 % of the draws, and fewer of the starts" in page.read_text()
+    _, out, _ = call_here(["slurm", "forecast", cluster / "slurm.conf", cluster / "jobs.txt",
+                           "--log", cluster / "log.sacct", "--seeds", "1"])  # fmt: skip
+    assert "fewer of the starts" in " ".join(out.split()), "beside the table, too"
     assert first["early"] <= first["median"] <= first["late"] <= first["by_limits"] + 120
+
+
+SHARES = """\
+Account|User|RawShares|NormShares|RawUsage|EffectvUsage|FairShare
+root|||0.0|10000|1.0|
+ physics||1|1.0|10000|1.0|
+  physics|ada|1|0.5|{ada}|{ada}|0.5
+  physics|bob|1|0.5|{bob}|{bob}|0.5
+"""
+ACCOUNTS = "Account|User|Share\nroot||1\nphysics||1\nphysics|ada|1\nphysics|bob|1\n"
+
+
+def median_starts(folder: Path, *options: str | Path) -> dict[str, float]:
+    found = forecast_of(folder, "--log", folder / "log.sacct", "--seeds", "2", *options)
+    return {job["id"]: job["start"]["median"] for job in found["jobs"]}
+
+
+@pytest.fixture
+def with_log(cluster: Path) -> Path:
+    """All jobs run as long as they may, so draws differ from forecasts by limits in priorities only."""
+    row = "1|ada|2026-02-01T00:00:00|2026-02-01T00:00:00|2026-02-01T01:00:00|COMPLETED|3600|01:00:00|1"
+    (cluster / "log.sacct").write_text(
+        f"JobID|User|Submit|Start|End|State|ElapsedRaw|Timelimit|AllocCPUS\n{row}\n"
+    )
+    return cluster
+
+
+def test_priorities_are_computed_again_by_usage(with_log: Path) -> None:
+    """Ada had used nothing; while her job has all nodes for an hour, her next one falls behind bob's."""
+    (with_log / "slurm.conf").write_text(
+        CONF + "PriorityType=priority/multifactor\nPriorityWeightFairshare=10000\nPriorityCalcPeriod=1\n"
+        "AccountingStorageType=accounting_storage/slurmdbd\n"
+    )
+    one = running(1, "n[1-4]", 4, "00:00:00", "01:00:00", "08:00:00")
+    two = waiting(2, 4, "01:00:00", 3500).replace("bob", "ada")
+    (with_log / "jobs.txt").write_text(one + two + waiting(3, 4, "01:00:00", 3400))
+    (with_log / "assoc.txt").write_text(ACCOUNTS)
+    (with_log / "shares.txt").write_text(SHARES.format(ada=1, bob=9999))
+    accounts = ("--accounts", with_log / "assoc.txt")
+    told = median_starts(with_log, *accounts, "--accounts", with_log / "shares.txt")
+    assert near(told["3"], 1) and near(told["2"], 2)
+    found = forecast_of(with_log, "--log", with_log / "log.sacct", "--seeds", "2", *accounts)
+    starts = {job["id"]: job["start"] for job in found["jobs"]}
+    assert near(starts["2"]["median"], 1), "nothing tells who used how much, so shares stay"
+    assert near(starts["2"]["by_limits"], 1), "by limits, priorities stay as Slurm's plan has them"
+    assert any("fair shares stay as they are" in line for line in found["not_modelled"])
+
+
+def test_a_job_that_is_nice_stays_so(with_log: Path) -> None:
+    conf = CONF + "PriorityType=priority/multifactor\nPriorityWeightJobSize=10000\nPriorityCalcPeriod=1\n"
+    (with_log / "slurm.conf").write_text(conf)
+    one = running(1, "n[1-4]", 4, "00:00:00", "01:00:00", "08:00:00")
+    (with_log / "jobs.txt").write_text(one + waiting(3, 4, "01:00:00", 2000))
+    starts = median_starts(with_log, "--submit", "-N 4 -t 1:00:00 --nice=9000")
+    assert near(starts["3"], 1) and near(starts["new"], 2)
+
+
+def test_priorities_stay_where_they_are_not_computed(with_log: Path) -> None:
+    by_limits = {job["id"]: job["start"]["by_limits"] for job in forecast_of(with_log)["jobs"]}
+    assert median_starts(with_log) == by_limits
 
 
 def test_a_job_that_is_not_submitted_yet(cluster: Path) -> None:

@@ -19,8 +19,10 @@ from batsched_py.slurm.changes import with_partitions
 from batsched_py.slurm.conf import Cluster, read_cluster
 from batsched_py.slurm.forecast.advice import alternatives, submitted
 from batsched_py.slurm.forecast.backtest import settled
+from batsched_py.slurm.forecast.history import History, Past
 from batsched_py.slurm.forecast.live import LiveJob, RunTime, completed, limit_of, pinned, workload_of
 from batsched_py.slurm.forecast.squeue_table import read_live
+from batsched_py.slurm.forecast.standing import computed_again, with_known_usage
 from batsched_py.slurm.forecast.waiting import SETTLED, Telling
 from batsched_py.slurm.jobs import task_names
 from batsched_py.slurm.prepared import Prepared
@@ -28,43 +30,49 @@ from batsched_py.slurm.reading import Clock, Findings, time_limit
 from batsched_py.slurm.scenario import CONFIGURATION, PLATFORM, WORKLOAD_FILE, configured, platform_text
 from batsched_py.workload.sources import read_log
 from batsched_py.workload.sources.accounting import names_of, zone_named
-from batsched_py.workload.swf.log import Floats
-
-#: A user with fewer jobs in the log is taken to be like all users.
-ENOUGH = 30
 
 
-class Accuracy(Struct, frozen=True):
-    """The shares of their time limits that jobs used."""
+class Accuracy:
+    """The shares of their time limits that jobs of a log used."""
 
-    all: Floats
-    by_user: dict[str, Floats]
+    def __init__(self, past: Past, users: Sequence[str]) -> None:
+        self._past = past
+        self._users = {name: number for number, name in enumerate(users)}
 
     @classmethod
     def of_log(cls, path: Path, zone: str) -> Accuracy:
         """What the jobs of a log of ``sacct`` used."""
         log = read_log(path, "sacct", {"zone": zone})
-        known = (log.requested_time > 0) & (log.run_time > 0) & ~log.never_started
-        if not known.any():
+        log = log.select((log.requested_time > 0) & (log.run_time > 0) & ~log.never_started)
+        if not len(log):
             raise InputError(f"{path}: no job of this log has a time limit and a run time")
-        shares = np.minimum(log.run_time[known] / log.requested_time[known], 1.0)
-        users = names_of(log, "user")[known]
-        names, counts = np.unique(users, return_counts=True)
-        often = [str(name) for name, count in zip(names, counts, strict=True) if name and count >= ENOUGH]
-        return cls(shares, {name: shares[users == name] for name in often})
+        names, users = np.unique(names_of(log, "user"), return_inverse=True)
+        ends = log.submit + np.maximum(log.wait, 0.0) + log.run_time
+        history = History(
+            log.submit,
+            ends,
+            log.run_time,
+            log.requested_time,
+            log.requested_processors,
+            users.astype(np.int64),
+        )
+        return cls(history.before(inf), names.tolist())
+
+    def __len__(self) -> int:
+        """How many jobs tell of it."""
+        return len(self._past)
 
     def longer(self, user: str, share: float) -> float:
-        """The share of the jobs alike that used more than such a share of their limits."""
-        return float(np.mean(self.by_user.get(user, self.all) > share))
+        """The share of the user's jobs that used more than such a share of their limits."""
+        return float(np.mean(self._past.like(self._users.get(user, -1)) > share))
 
     def drawn(self, seed: int) -> RunTime:
         """How long a job may run that has run for so long, drawn from jobs alike."""
-        random = np.random.default_rng(seed)
+        draw = self._past.drawing(np.random.default_rng(seed))
 
         def run_time(job: LiveJob, ran: float) -> float:
-            limit, shares = limit_of(job), self.by_user.get(job.user, self.all)
-            possible = shares[shares * limit > ran]
-            return limit if not len(possible) else float(random.choice(possible)) * limit
+            user, size = self._users.get(job.user, -1), job.tasks * job.cpus_per_task
+            return draw(user, size, limit_of(job), ran)
 
         return run_time
 
@@ -178,10 +186,12 @@ def forecast(
     repetitions: int,
     changes: Mapping[str, LiveJob],
     findings: Findings,
+    computes_priorities: bool = False,
 ) -> Forecast:
     """Simulate the queue from now on, by time limits and with run times like those of a log.
 
-    The same is done with each of some changes of a job.
+    The same is done with each of some changes of a job. With such run times, priorities may be computed again
+    as time passes; by limits they stay, as in what Slurm plans.
     """
     repetitions = 0 if accuracy is None else repetitions
     variants = [list(jobs)]
@@ -191,21 +201,16 @@ def forecast(
         TemporaryDirectory(prefix="forecast-") as room,
         shown("simulations", lambda: (sum(map(len, found)), len(variants) * (1 + repetitions))),
     ):
-        simulator = Simulator(cluster, now, Path(room), findings)
+        known = with_known_usage(cluster, findings) if computes_priorities else cluster
+        simulator = Simulator(known, now, Path(room), findings)
         for variant in variants:
-            asks_why = len(found) == 1
-            found[-1].append(simulator.starts(variant, lambda job, ran: limit_of(job), asks_why))
+            later = computed_again(known, variant, now) if computes_priorities else variant
+            found[-1].append(simulator.starts(variant, lambda job, ran: limit_of(job), len(found) == 1))
             for seed in range(repetitions):
                 assert accuracy is not None
-                found[-1].append(simulator.starts(variant, accuracy.drawn(seed)))
+                found[-1].append(simulator.starts(later, accuracy.drawn(seed)))
             found.append([])
     as_it_is, *changed = found[:-1]
-    expected = [
-        _expected(job, _start(job.id, *as_it_is), simulator.waits_for.get(job.id, ""))
-        for job in jobs
-        if not job.runs and not job.is_held
-    ]
-    expected.sort(key=lambda job: (job.start.by_limits is None, job.start.by_limits or 0.0, job.id))
     answers = [
         _advice(option, jobs, change, as_it_is, of_change, accuracy)
         for (option, change), of_change in zip(changes.items(), changed, strict=True)
@@ -217,12 +222,24 @@ def forecast(
         running=sum(job.runs for job in jobs),
         held=sum(job.is_held for job in jobs),
         repetitions=repetitions,
-        jobs=expected,
+        jobs=_first_come_first(jobs, as_it_is, simulator.waits_for),
         instead=instead,
         about=advice[0].expected.id if advice else "",
         advice=advice,
         misplaced=simulator.misplaced,
     )
+
+
+def _first_come_first(
+    jobs: Sequence[LiveJob], starts: Sequence[Mapping[str, float]], waits_for: Mapping[str, str]
+) -> list[Expected]:
+    """What is expected for all jobs that may start, in the order of their starts by limits."""
+    expected = [
+        _expected(job, _start(job.id, *starts), waits_for.get(job.id, ""))
+        for job in jobs
+        if not job.runs and not job.is_held
+    ]
+    return sorted(expected, key=lambda job: (job.start.by_limits is None, job.start.by_limits or 0.0, job.id))
 
 
 def _advice(
@@ -381,5 +398,7 @@ def answer(question: Question) -> Forecast:
         changes = alternatives(waiting_job(jobs, question.job), cluster, now)
     elif question.job is not None:
         changes = {INSTEAD: Wish(question.job, time, question.nodes).applied(jobs)}
-    found = forecast(cluster, jobs, now, accuracy, question.repetitions, changes, findings)
+    tells_priorities = live.columns is None or "PRIORITY" in live.columns
+    again = accuracy is not None and tells_priorities
+    found = forecast(cluster, jobs, now, accuracy, question.repetitions, changes, findings, again)
     return replace(found, not_modelled=list(dict.fromkeys(map(str, findings.unmodelled))))

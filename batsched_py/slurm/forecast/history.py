@@ -55,15 +55,19 @@ class Past:
         self._all = self._shares[self._done[-LATEST[2] :]]
         self._of_kind: dict[tuple[int, int, float], Floats] = {}
 
+    def __len__(self) -> int:
+        """How many jobs have ended."""
+        return len(self._done)
+
     @property
     def is_empty(self) -> bool:
         """Whether no job has ended."""
         return not len(self._done)
 
-    def _like(self, kind: tuple[int, int, float]) -> Floats:
-        """The shares that jobs used which are like those of a user, size and limit."""
+    def like(self, user: int, size: int = 0, limit: float = 0.0) -> Floats:
+        """The shares that jobs used which are like those of a user, and if told, of a size and limit."""
+        kind = user, size, limit
         if kind not in self._of_kind:
-            user, size, limit = kind
             jobs = self._jobs
             own = self._done[jobs.user[self._done] == user]
             same = own[(jobs.size[own] == size) & (jobs.limit[own] == limit)]
@@ -78,7 +82,7 @@ class Past:
 
         def run_time(user: int, size: int, limit: float, ran: float) -> float:
             kind = user, size, limit
-            for shares in (self._like(kind), self._all):
+            for shares in (self.like(*kind), self._all):
                 possible = shares[shares * limit > ran]
                 if len(possible):
                     share = float(random.choice(possible))

@@ -82,7 +82,7 @@ class LiveJob(Submission, kw_only=True):
     @property
     def is_held(self) -> bool:
         """Whether it waits, and will not start."""
-        return not (self.runs or self.fields["priority"])
+        return not self.runs and self.fields["priority"] == 0
 
     @property
     def node_names(self) -> list[str]:

@@ -127,7 +127,7 @@ class Shadow:
 
         A few jobs tell little, so the log of a new cluster is read often.
         """
-        known = 0 if self._accuracy is None else len(self._accuracy.all)
+        known = 0 if self._accuracy is None else len(self._accuracy)
         if time.monotonic() - self._read_log >= (DAILY if known >= YOUNG else HOURLY):
             self._read_log = time.monotonic()
             with suppress(Silent, InputError):
