@@ -141,6 +141,7 @@ def test_a_log_gives_likely_starts_and_intervals(cluster: Path) -> None:
     _, out, _ = call_here(["slurm", "forecast", cluster / "slurm.conf", cluster / "jobs.txt",
                            "--log", cluster / "log.sacct", "--seeds", "1"])  # fmt: skip
     assert "fewer of the starts" in " ".join(out.split()), "beside the table, too"
+    assert "80 % interval" not in page.read_text(), "they are intervals of draws"
     assert first["early"] <= first["median"] <= first["late"] <= first["by_limits"] + 120
 
 

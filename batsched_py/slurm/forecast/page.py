@@ -64,10 +64,10 @@ def as_it_is_and_instead(found: Forecast) -> dict[str, Expected]:
     return {"as it is": as_it_is, "instead": found.instead}
 
 
-def forecast_heads(found: Forecast) -> list[str]:
+def forecast_heads(found: Forecast, interval: str = "80 % of the draws") -> list[str]:
     """The heads of the columns; the last ones are known with a log only."""
     heads = ["job", "user", "partition", "nodes", "cpus", "limit", "priority", "starts in, by limits"]
-    return [*heads, *(["starts in, likely", "80 % interval"] if found.repetitions else []), "waits for"]
+    return [*heads, *(["starts in, likely", interval] if found.repetitions else []), "waits for"]
 
 
 def forecast_cells(job: Expected, found: Forecast) -> list[str]:

@@ -157,7 +157,7 @@ class Board:
             )
         if found is not None:
             rows = [[*map(html.escape, (job.id, *forecast_cells(job, found)))] for job in found.jobs]
-            table = pages.table("", forecast_heads(found), rows)
+            table = pages.table("", forecast_heads(found, "80 % interval"), rows)
             sections += pages.section("Jobs", "Those that start first come first.", table, layout="wide")
         pages.write_figures_page(self._page, TITLE, header, sections, {})
 
