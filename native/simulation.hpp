@@ -193,10 +193,10 @@ private:
         if (holds && holds->hold_any) {
             bool more_may_come = more_jobs_ || users.will_act();
             if (holds->next_time < INFINITY || !more_may_come) holds->look_after(more_may_come);
-            if (has_users_ && holds->are_unsettled) {
-                let_users_act();
-                return ask_or_go_on();
-            }
+        }
+        if (has_users_ && are_unsettled()) {
+            let_users_act();
+            return ask_or_go_on();
         }
         if (has_users_) say_what_users_wait_for();
         if (is_first_turn_) {

@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cache
 from select import select
 from threading import Thread
@@ -78,9 +78,10 @@ class Forked:
         return texts[self.stdout], texts[self.stderr]
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal, unless it has ended."""
+        """Send it a signal, unless it has ended, of which the news may still be on its way."""
         if self.returncode is None and not select([self._news], [], [], 0)[0]:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         """End it at once."""

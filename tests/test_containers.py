@@ -232,7 +232,7 @@ def test_a_batsim_that_fails_is_told_by_the_exit_code(engine: Engine, clone: Pat
 
 def test_a_campaign_on_workers_in_containers(engine: Engine, clone: Path) -> None:
     printed(engine, clone, "campaign")
-    assert len(list((clone / "out").glob("campaign/**/*jobs.csv"))) == 20
+    assert len(list((clone / "out").glob("campaign/runs/*/*jobs.csv"))) == 20
     assert (clone / "out" / "campaign" / "metrics.csv").is_file()
     assert owners(clone / "out") == {USER}
 
