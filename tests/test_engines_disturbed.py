@@ -137,9 +137,9 @@ def outcome_of(
     return outcome
 
 
-#: Whether users submit the jobs, whether jobs wait for others, and whether hosts fail.
-MIXTURES = [(False, False, True), (True, False, True), (False, True, False), (True, True, False)]
-MIXTURES += [(False, True, True), (True, True, True)]
+#: Whether users submit the jobs, whether jobs wait for others, and whether hosts fail. Where users submit jobs
+#: that wait for others, only the Python engine simulates.
+MIXTURES = [(False, False, True), (True, False, True), (False, True, False), (False, True, True)]
 
 
 @native_only
@@ -208,19 +208,18 @@ def random_log(random: Random) -> str:
 
 
 @native_only
-@pytest.mark.parametrize("users", ["", "--users rigid", "--users think-time", "--users resample"])
-def test_both_engines_let_jobs_of_logs_wait_for_their_preceding_ones(users: str, tmp_path: Path) -> None:
+def test_both_engines_let_jobs_of_logs_wait_for_their_preceding_ones(tmp_path: Path) -> None:
     def outcome(engine: str) -> Any:
         jobs = read_workload(log, "w0", preceding="wait").jobs
         told = [(job.id, job.submission_time, job.size, job.profile, job.extra) for job in jobs]
-        options = ["-w", str(log), "--hosts", "5", "-s", "easy", "--preceding", "wait", *users.split()]
+        options = ["-w", str(log), "--hosts", "5", "-s", "easy", "--preceding", "wait"]
         done = CliRunner().invoke(batsched_py, ["run", *options, "-e", str(tmp_path / engine)])
         return told, done.exit_code, [path.read_bytes() for path in sorted(tmp_path.glob(f"{engine}*"))]
 
     log, waiting = tmp_path / "log.swf", 0
-    for seed in range(6):
+    for seed in range(25):
         log.write_text(random_log(Random(seed)))
         by_python, by_native = on_both(outcome)
         assert by_native == by_python, seed
         waiting += sum("after" in extra for *_, extra in by_python[0])
-    assert waiting > 20
+    assert waiting > 100

@@ -24,6 +24,7 @@ from batsched_py.simulator.catalog import is_plain, refusal
 from batsched_py.simulator.outputs import CountsHosts, Outputs, Results
 from batsched_py.simulator.setup import Setup
 from batsched_py.users import Behaviour, UsersOf, Wrapper
+from batsched_py.workload.dependencies import have_dependencies
 from batsched_py.workload.model import Workload
 from batsched_py.workload.swf.quick_reader import NativeJobs, RunTimeProfiles
 
@@ -172,6 +173,8 @@ def _why_not_for_jobs(setup: Setup, process: DecisionProcess) -> str | None:
         workloads = process.users.workloads
         if not all(isinstance(workload.jobs, list | NativeJobs) for workload in workloads):
             return "users of a log whose jobs are not kept in memory"
+        if any(have_dependencies(workload.jobs) for workload in workloads):
+            return "users whose jobs wait for other jobs"
     if not all(_has_plain_profiles(workload, setup.may_send) for workload in workloads):
         return "jobs that do more than compute or sleep"
     if platform.has_nodes and any(have_sizes(workload.jobs) for workload in workloads):
