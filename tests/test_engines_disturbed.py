@@ -137,8 +137,8 @@ def outcome_of(
     return outcome
 
 
-#: Whether users submit the jobs, whether jobs wait for others, and whether hosts fail. Where users submit jobs
-#: that wait for others, only the Python engine simulates.
+#: Whether users submit the jobs, whether jobs wait for others, and whether hosts fail. Where users submit
+#: jobs that wait for others, only the Python engine simulates.
 MIXTURES = [(False, False, True), (True, False, True), (False, True, False), (False, True, True)]
 
 
