@@ -71,6 +71,8 @@ class Connection:
 
 
 class _OnDask(ABC):
+    """An executor whose workers are those of a Dask cluster."""
+
     @abstractmethod
     def connected(self, folder: Path, nb_tasks: int) -> AbstractContextManager[Connection]:
         """A connection, for so many tasks whose results are in a folder that all workers see."""
