@@ -1,7 +1,7 @@
 """Many simulations in one process: each log is read once, and only what was asked for is kept.
 
-A simulation holds Python's lock from its beginning to its end, in the native engine, too. So a process runs one
-of them at a time, and threads gain nothing. Who has several processors starts several processes.
+A simulation holds Python's lock from its beginning to its end, in the native engine, too. So a process runs
+one of them at a time, and threads gain nothing. Who has several processors starts several processes.
 """
 
 from __future__ import annotations
