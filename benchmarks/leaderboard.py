@@ -11,12 +11,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from batsched_py.benchmark.page import markdown, write_leaderboard
-from batsched_py.benchmark.policies import Policy
-from batsched_py.benchmark.results import Result, run
-from batsched_py.benchmark.table import leaderboard
-from batsched_py.benchmark.tasks import standard
-from batsched_py.benchmark.workloads import Logs
+from batsched_py.benchmark.results import Policy, Result, run
+from batsched_py.benchmark.table import leaderboard, markdown, write_leaderboard
+from batsched_py.benchmark.tasks import Logs, standard
 
 ORDERS = (
     "shortest",

@@ -115,7 +115,7 @@ def test_a_visible_draft_is_seen(folder: Path) -> None:
 
 #: What writes in place, and why that harms nobody.
 IN_PLACE = {
-    "benchmark/workloads.py": "into a folder that is removed",
+    "benchmark/tasks.py": "into a folder that is removed",
     "campaign/archive.py": "into a new folder that gets its name at the end",
     "campaign/batsim.py": "into a folder that is removed",
     "slurm/forecast/backtest.py": "into a folder that is removed",

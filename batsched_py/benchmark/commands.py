@@ -46,8 +46,7 @@ def benchmark_command() -> None:
 @logs_option
 def tasks_command(folders: Sequence[Path]) -> None:
     """List the tasks, and tell which logs are missing and where to get them."""
-    from batsched_py.benchmark.tasks import ARCHIVE, standard
-    from batsched_py.benchmark.workloads import Logs
+    from batsched_py.benchmark.tasks import ARCHIVE, Logs, standard
 
     benchmark = standard()
     for task in benchmark.tasks:
@@ -83,10 +82,8 @@ def run_command(
       batsched-py benchmark run mine.py:Mine --logs ~/logs --output mine.benchmark.json
       batsched-py benchmark run --logs ~/logs -- python fcfs.py {socket}
     """
-    from batsched_py.benchmark.policies import Policy
-    from batsched_py.benchmark.results import run
-    from batsched_py.benchmark.tasks import standard
-    from batsched_py.benchmark.workloads import Logs
+    from batsched_py.benchmark.results import Policy, run
+    from batsched_py.benchmark.tasks import Logs, standard
 
     policy, benchmark = Policy.parse(words, pairs, name), standard()
     logs = Logs(benchmark, folders)
@@ -117,10 +114,8 @@ def verify_command(results: Sequence[Path], count: int | None, folders: Sequence
       batsched-py benchmark verify easy.benchmark.json --logs ~/logs
       batsched-py benchmark verify *.benchmark.json --tasks 10 --logs ~/logs
     """
-    from batsched_py.benchmark.results import Result
-    from batsched_py.benchmark.tasks import standard
-    from batsched_py.benchmark.verify import check, verified
-    from batsched_py.benchmark.workloads import Logs
+    from batsched_py.benchmark.results import Result, check, verified
+    from batsched_py.benchmark.tasks import Logs, standard
     from batsched_py.trust import distrusting, trusting
 
     benchmark, different = standard(), 0
@@ -154,11 +149,9 @@ def table_command(results: Sequence[Path], files: Sequence[Path]) -> None:
       batsched-py benchmark table *.benchmark.json --output leaderboard.html --output leaderboard.md
     """
     from batsched_py.api.console import print_table
-    from batsched_py.benchmark.page import heads, notes, rows, write_leaderboard
-    from batsched_py.benchmark.results import Result
-    from batsched_py.benchmark.table import COMPARED, leaderboard
+    from batsched_py.benchmark.results import Result, check
+    from batsched_py.benchmark.table import COMPARED, heads, leaderboard, notes, rows, write_leaderboard
     from batsched_py.benchmark.tasks import standard
-    from batsched_py.benchmark.verify import check
 
     benchmark = standard()
     read = [(file, Result.read(file)) for file in results]

@@ -52,8 +52,7 @@ def tune_command(
       batsched-py tune kth.toml --executor dask --address tls://head:8786
     """
     from batsched_py.campaign.executors import executor_of
-    from batsched_py.tuning.page import write_tuned_page
-    from batsched_py.tuning.tables import tuned_tables
+    from batsched_py.tuning.page import tuned_tables, write_tuned_page
     from batsched_py.tuning.tune import read_plan, tuned
 
     where = executor_of(executor, address, workers)

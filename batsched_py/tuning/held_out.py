@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.analysis.runs import FEWEST, SIGNIFICANT, Estimate, Paired, holm, lag_1
-from batsched_py.tuning.objectives import Objective
+from batsched_py.tuning.space import Objective
 from batsched_py.tuning.trials import Trial, mean
 
 #: A gain on held-out parts that is below this share of the gain in the search is told.

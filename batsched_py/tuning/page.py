@@ -1,8 +1,9 @@
-"""The page of a search: its history, the front, what matters, and whether it holds."""
+"""What a search has found, as a page and on the terminal: history, front, what matters, whether it holds."""
 
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -20,6 +21,8 @@ from batsched_py.analysis.pages import (
     time_text,
     write_figures_page,
 )
+from batsched_py.api.console import print_table
+from batsched_py.api.terminal import say
 from batsched_py.tuning.held_out import Compared, Group
 from batsched_py.tuning.space import str_of
 from batsched_py.tuning.tune import Finalist, Tuned
@@ -202,3 +205,22 @@ def _numbers(parts: Sequence[int]) -> str:
         else:
             runs.append([part])
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
+
+
+def tuned_tables(found: Tuned) -> None:
+    """Print what was found, whether it holds, and the line to paste."""
+    states = [each.state for each in found.trials]
+    say(
+        f"{found.name}: {len(states)} trials, of which {states.count('stopped')} were stopped early and "
+        f"{states.count('failed')} failed"
+    )
+    for each in found.finalists:
+        print_table(HEADS, [compared_cells(one) for one in each.compared], f"trial {each.trial}, held out")
+        say(f"{settings_text(each.settings)}\n\n{each.command.replace(f'{os.getcwd()}{os.sep}', '')}\n")
+    if found.importance:
+        say("importance: " + ", ".join(f"{name} {share:.0%}" for name, share in found.importance.items()))
+    if found.finalists:
+        first = found.best or found.finalists[0]
+        print_table(GROUP_HEADS, [group_cells(group) for group in first.groups], "who gains and who loses")
+    for warning in found.warnings:
+        say(f"batsched-py: {warning}", err=True)

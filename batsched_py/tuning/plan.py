@@ -29,9 +29,16 @@ from batsched_py.slurm.changes import with_setting
 from batsched_py.slurm.policy.settings import Configuration, read_configuration
 from batsched_py.slurm.scenario import configuration_text
 from batsched_py.trust import code_named_in
-from batsched_py.tuning.objectives import Objective
-from batsched_py.tuning.parts import Divided, Division, divided
-from batsched_py.tuning.space import Dimension, Settings, check_places, filled, filled_with_values, places_in
+from batsched_py.tuning.space import (
+    Dimension,
+    Objective,
+    Settings,
+    check_places,
+    filled,
+    filled_with_values,
+    places_in,
+)
+from batsched_py.tuning.trials import Divided, Division, divided
 
 #: The schedulers of a plan, and its platforms if sizes are searched.
 TODAY, CANDIDATE = "today", "candidate"
@@ -234,7 +241,7 @@ class TuningPlan:
         files = dict.fromkeys([*base.files, *candidate.files])
         digests = [digest_of_file(file) for file in files]
         code = [digest_of_code(base), digest_of_code(candidate)]
-        names = ("objectives", "parts", "plan", "search", "space", "trials")
+        names = ("plan", "search", "space", "trials")
         own = [digest_of_file(Path(__file__).with_name(f"{name}.py")) for name in names]
         return digest_of_value([msgspec.to_builtins(said), digests, code, own])
 

@@ -18,12 +18,10 @@ from batsched_py.errors import InputError
 from batsched_py.experiment.run import run_command
 from batsched_py.output_files import write_file
 from batsched_py.tuning.held_out import Compared, Group, compared, groups_of, warnings_of
-from batsched_py.tuning.parts import Divided
 from batsched_py.tuning.plan import TuningPlan
-from batsched_py.tuning.search import front, search
+from batsched_py.tuning.search import Executor, Workers, front, search, working
 from batsched_py.tuning.space import Settings
-from batsched_py.tuning.trials import Task, Trial
-from batsched_py.tuning.workers import Executor, Workers, working
+from batsched_py.tuning.trials import Divided, Task, Trial
 
 #: So many settings of a front are compared with today's on the parts that are held out.
 MOST_FINALISTS = 5

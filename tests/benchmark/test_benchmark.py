@@ -10,11 +10,8 @@ import pytest
 
 import batsched_py as bp
 from batsched_py.benchmark import results, tasks
-from batsched_py.benchmark.policies import Policy
-from batsched_py.benchmark.results import Result
-from batsched_py.benchmark.tasks import DAY, Benchmark, Source, Task, standard
-from batsched_py.benchmark.verify import sample
-from batsched_py.benchmark.workloads import Logs
+from batsched_py.benchmark.results import Policy, Result, sample
+from batsched_py.benchmark.tasks import DAY, Benchmark, Logs, Source, Task, standard
 from batsched_py.campaign.files import digest_of_file
 from tests.processes import call_here
 

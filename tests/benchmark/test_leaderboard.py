@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.benchmark.page import drawn, markdown, write_leaderboard
-from batsched_py.benchmark.policies import Policy
-from batsched_py.benchmark.results import Identity, Result
-from batsched_py.benchmark.runs import Done
-from batsched_py.benchmark.table import ALL, COMPARED, leaderboard
+from batsched_py.benchmark.results import Done, Identity, Policy, Result
+from batsched_py.benchmark.table import ALL, COMPARED, drawn, leaderboard, markdown, write_leaderboard
 from batsched_py.benchmark.tasks import Benchmark, Source, Task
 from batsched_py.errors import InputError
 

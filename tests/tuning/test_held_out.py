@@ -8,7 +8,7 @@ import pytest
 
 from batsched_py.analysis.runs import Paired
 from batsched_py.tuning.held_out import compared, groups_of, warnings_of
-from batsched_py.tuning.objectives import Objective
+from batsched_py.tuning.space import Objective
 from batsched_py.tuning.trials import Trial
 
 SLOWDOWN = Objective.parse("mean_bounded_slowdown")

@@ -16,9 +16,9 @@ import batsched_py as bp
 from batsched_py.api.many import LogInPeriods
 from batsched_py.api.simulate import experiment_of
 from batsched_py.errors import InputError
-from batsched_py.tuning.objectives import Objective
-from batsched_py.tuning.parts import Division, divided
 from batsched_py.tuning.plan import TuningPlan
+from batsched_py.tuning.space import Objective
+from batsched_py.tuning.trials import Division, divided
 
 pytest.importorskip("optuna")
 

@@ -1,4 +1,4 @@
-"""Presets: published tables of jobs that are read as they are, one file each.
+"""Presets: published tables of jobs that are read as they are.
 
 A preset says what a table calls the columns of a log, in which units and words, and in which time zone. It is
 found by the columns that the table has, or named with ``-i preset=NAME``. One of your own is a subclass of
