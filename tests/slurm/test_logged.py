@@ -12,7 +12,7 @@ import pytest
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
 from batsched_py.slurm.comparison import read_jobs
-from batsched_py.slurm.prepared import spread_of_phases
+from batsched_py.slurm.prepared import Prepared, spread_of_phases
 from batsched_py.slurm.scenario import Scenario, Sources, read_scenario, write_scenario
 from batsched_py.slurm.worth import worth_of
 from batsched_py.workload.batsim_json import read_batsim_json
@@ -247,6 +247,19 @@ def test_the_way_from_sacct(tmp_path: Path, name: str) -> None:
         waits.append((found.recorded_wait.mean, found.wait.mean))
     recorded, simulated = (fmean(each) for each in zip(*waits, strict=True))
     assert abs(simulated / recorded - 1) < 0.05
+
+
+def test_priorities_are_computed_when_the_controller_was_started_and_in_each_period_from_then_on(
+    tmp_path: Path,
+) -> None:
+    """A third recording, of the first jobs of bigmem-1, tells when: all three begin in the same way."""
+    log = RECORDED / "bigmem-1" / "sacct" / "recorded-b.sacct"
+    scenario = Prepared.of(twin_of(log, log.parents[1], tmp_path / "twin"), (), tmp_path / "room")
+    found = scenario.table(scenario.simulated("rigid", {}, {"started": "87.35"}))["start"]
+    recorded = read_jobs(log, "UTC")["start"]
+    first = recorded[recorded < 1800].index
+    assert len(first) == 34
+    assert (found[first] - recorded[first]).abs().max() <= 3
 
 
 def twin_of(log: Path, place: Path, folder: Path) -> Path:

@@ -156,6 +156,10 @@ class Priorities(ABC):
     def enter(self, records: Sequence[WaitingRecord], now: float) -> None:
         """Give a job that is new its priority."""
 
+    def count_from(self, started: float) -> None:
+        """The controller was started so many seconds before time 0."""
+        return None
+
     def advance(self, now: float, waiting: Sequence[WaitingRecord], running: Sequence[RunningRecord]) -> bool:
         """Let time pass; whether priorities were computed again."""
         return False
@@ -225,6 +229,11 @@ class Multifactor(Priorities):
         self._counts_usage = bool(self._settings.weight_fairshare)
         self._accrues_always = "accrue_always" in self._settings.flags
         self.next_time = self._period
+
+    def count_from(self, started: float) -> None:
+        """Priorities are computed when the controller starts, and in each period from then on."""
+        if self._period < inf:
+            self.next_time = self._period - started % self._period
 
     def enter(self, records: Sequence[WaitingRecord], now: float) -> None:
         """Compute the priority of a job in each of its partitions."""

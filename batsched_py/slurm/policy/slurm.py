@@ -117,6 +117,7 @@ class Slurm(Scheduler):
         self._state.limits.spent.count_from(self.started)
         self._main_loop = MainLoop(self._state)
         self._priorities = self._setup.priorities()
+        self._priorities.count_from(self.started)
         self._causes = self._setup.causes(self._state, self._priorities)
         self._told: dict[str, tuple[str, str]] = {}
         """Which cause of its wait was told last of a job."""
