@@ -8,7 +8,7 @@
 
 namespace batsched {
 
-enum class Action : uint8_t { kSubmit, kBegin, kEnd, kLeave, kAcknowledge, kCall, kCarryOut, kOutside, kNoMoreJobs, kNoMoreOutside };
+enum class Action : uint8_t { kSubmit, kBegin, kEnd, kLeave, kAcknowledge, kCall, kCarryOut, kOutside, kArrive, kCountOff, kNoMoreJobs, kNoMoreOutside };
 
 class Agenda {
 public:

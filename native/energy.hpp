@@ -49,15 +49,17 @@ public:
     // From now on, this share of the host's cores is busy.
     void put_load(int64_t number, double load, double now) {
         auto place = static_cast<size_t>(number);
-        Drawing& host = hosts_[place];
-        if (load == host.load) return;
-        bill(now);
-        if (now != all_.since) all_.pass(now);
-        double before = host.watts;
-        host.pass(now);
-        host.load = load;
-        host.watts = powers_[place].watts(load);
-        all_.watts += host.watts - before;
+        if (load == hosts_[place].load) return;
+        hosts_[place].load = load;
+        draw_from(place, now);
+    }
+
+    // From now on, the host is in another power state.
+    void put_in_state(int64_t number, const Power& power, double now) {
+        auto place = static_cast<size_t>(number);
+        least_watts_ += power.epsilon - powers_[place].epsilon;
+        powers_[place] = power;
+        draw_from(place, now);
     }
 
 private:
@@ -75,9 +77,20 @@ private:
     std::vector<Drawing> hosts_;
     Drawing all_{0, 0, 0, 0};
     double least_watts_ = 0, billed_ = 0;
+
+    // The host draws another power from now on.
+    void draw_from(size_t place, double now) {
+        bill(now);
+        if (now != all_.since) all_.pass(now);
+        Drawing& host = hosts_[place];
+        double before = host.watts;
+        host.pass(now);
+        host.watts = powers_[place].watts(host.load);
+        all_.watts += host.watts - before;
+    }
 };
 
-// The energy at starts and ends of jobs, in consumed_energy.csv.
+// The energy at starts and ends of jobs and at changes of power states, in consumed_energy.csv.
 class EnergyTrace {
 public:
     Meter meter;
@@ -112,6 +125,9 @@ public:
         if (on_end) on_end();
         job.joules = meter.drawn_by(job.hosts, now) - job.joules;
     }
+
+    // Power states are about to change, or have changed.
+    void power_states_change(double now) { add_row('p', now); }
 
 private:
     static constexpr double kLeastInterval = 1e-6;  // rows that are closer have no mean power between them

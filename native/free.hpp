@@ -65,7 +65,7 @@ public:
     }
 
     // Running jobs are expected to end at other times.
-    virtual void ends_change() { shadow_.begin_again({available()}); }
+    virtual void ends_change() { shadow_.begin_again({available() + nb_to_wake_}); }
 
     // --- hosts that are taken away ----------------------------------------------------------------------
 
@@ -88,6 +88,18 @@ public:
         for (const Running::Place& place : running.by_end()) idle = without(idle, place.job->hosts);
         give(idle);
         hosts_change(idle, true, running);
+    }
+
+    // --- hosts that sleep --------------------------------------------------------------------------------
+
+    // Hosts without jobs are not free until they are awake again; reservations count on them all the time.
+    void fall_asleep(const Runs& hosts) {
+        take(hosts);
+        nb_to_wake_ = nb_to_wake_ + Request{count_hosts(hosts)};
+    }
+    void wake(const Runs& hosts) {
+        give(hosts);
+        nb_to_wake_ = nb_to_wake_ - Request{count_hosts(hosts)};
     }
 
     // --- what will be free -------------------------------------------------------------------------------
@@ -122,7 +134,7 @@ protected:
     }
 
 private:
-    Request all_;
+    Request all_, nb_to_wake_;
     HostPool there_;  // the hosts that were not taken away
     Shadow<HostsAhead> shadow_;
 

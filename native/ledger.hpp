@@ -16,7 +16,7 @@ namespace batsched {
 
 // Something that was decided and is to be carried out.
 struct Effect {
-    enum class Kind : uint8_t { kStart, kReject, kKill, kCall, kNote, kNothing } kind;
+    enum class Kind : uint8_t { kStart, kReject, kKill, kCall, kNote, kSwitch, kNothing } kind;
     double time;  // when it was decided, or of a call when it is to come
     JobPtr job;
     std::vector<std::string> texts = {};  // the identifiers of jobs, or one and a note

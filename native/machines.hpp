@@ -1,5 +1,7 @@
-// For how long the hosts computed and were idle (specification: batsched_py/simulator/machines.py).
+// For how long the hosts did what (specification: batsched_py/simulator/machines.py).
 #pragma once
+#include <array>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -7,12 +9,24 @@
 
 namespace batsched {
 
+// What hosts do that neither compute nor are idle.
+enum class Away : uint8_t { kSleeping, kSwitchingOn, kSwitchingOff, kUnavailable };
+
 class Machines {
 public:
+    static constexpr size_t kNbAway = 4;  // states in which hosts are away
     const int64_t count;
-    int64_t computing = 0, away = 0;  // how many hosts compute or are away
+    int64_t computing = 0;  // how many hosts compute
 
     explicit Machines(int64_t hosts) : count(hosts) {}
+
+    // How many hosts are away in some state.
+    int64_t nb(Away state) const { return count_in(away_[static_cast<size_t>(state)]); }
+    int64_t nb_idle() const {
+        int64_t idle = count - computing;
+        for (const State& state : away_) idle -= count_in(state);
+        return idle;
+    }
 
     void occupy(int64_t hosts, double now) {
         pass(now);
@@ -25,34 +39,51 @@ public:
         note_change(hosts, now);
     }
 
-    // Hosts go away or come back: by so much it changes how many compute, and how many are away.
-    void turn(const Runs& hosts, int64_t more_computing, int64_t more_away, double now) {
+    // Hosts go over to a state, whatever state each was in; by so much it changes how many compute.
+    void turn(const Runs& hosts, std::optional<Away> after, int64_t more_computing, double now) {
         pass(now);
         computing += more_computing;
-        away_seconds_ += static_cast<double>(away) * (now - away_since_);
-        away_since_ = now;
-        away += more_away;
+        for (State& state : away_) {
+            if (count_in(state)) {
+                state.seconds += static_cast<double>(count_in(state)) * (now - state.since);
+                state.hosts.take(state.hosts.overlap(hosts));
+            }
+            state.since = now;
+        }
+        if (after) away_[static_cast<size_t>(*after)].hosts.give(hosts);
         note_change(hosts, now);
     }
 
     struct Seconds {
-        double computing, idle, away;
+        double computing;
+        std::array<double, kNbAway> away;
+        double all;  // with those of being idle
     };
 
-    // The host-seconds up to each host's last change, given which hosts are not away; no job may be running.
-    Seconds seconds(const HostPool& there) {
+    // The host-seconds up to each host's last change; no job may be running.
+    Seconds seconds() {
         forget();
-        double last_changes = 0, seconds_away = away_seconds_ + static_cast<double>(away) * (since_ - away_since_);
+        Seconds seconds{computing_seconds_, {}, 0};
+        for (size_t place = 0; place < kNbAway; ++place) {
+            const State& state = away_[place];
+            seconds.away[place] = state.seconds + static_cast<double>(count_in(state)) * (since_ - state.since);
+        }
         for (const Change& change : changes_) {
             Runs hosts = hosts_of(change);
-            int64_t count = count_hosts(hosts);
-            last_changes += static_cast<double>(count) * change.time;
-            seconds_away -= static_cast<double>(count - count_hosts(there.overlap(hosts))) * (since_ - change.time);
+            seconds.all += static_cast<double>(count_hosts(hosts)) * change.time;
+            for (size_t place = 0; place < kNbAway; ++place) {
+                int64_t number = count_hosts(away_[place].hosts.overlap(hosts));
+                seconds.away[place] -= static_cast<double>(number) * (since_ - change.time);
+            }
         }
-        return {computing_seconds_, last_changes - (seconds_away + computing_seconds_), seconds_away};
+        return seconds;
     }
 
 private:
+    struct State {
+        HostPool hosts{0};
+        double seconds = 0, since = 0;
+    };
     struct Change {
         double time;
         size_t begin, end;  // of its hosts among all
@@ -60,10 +91,12 @@ private:
 
     static constexpr size_t kMany = 4096;  // changes are remembered before those that no longer matter are forgotten
     double since_ = 0, computing_seconds_ = 0;
-    double away_since_ = 0, away_seconds_ = 0;
+    std::array<State, kNbAway> away_;
     std::vector<Change> changes_;
     Runs hosts_;
     size_t many_ = kMany;
+
+    static int64_t count_in(const State& state) { return state.hosts.available().hosts; }
 
     Runs hosts_of(const Change& change) const { return {hosts_.data() + change.begin, hosts_.data() + change.end}; }
 

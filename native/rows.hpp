@@ -8,6 +8,7 @@ namespace batsched {
 
 struct Sums {
     int64_t nb_jobs = 0, nb_rejected = 0, nb_success = 0;
+    int64_t nb_grouped_switches = 0, nb_machine_switches = 0;  // of power states
     double makespan = 0;
     double sum_waiting = 0, max_waiting = 0;
     double sum_turnaround = 0, max_turnaround = 0;

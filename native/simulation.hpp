@@ -11,6 +11,7 @@
 #include "ledger.hpp"
 #include "log.hpp"
 #include "machines.hpp"
+#include "power_states.hpp"
 #include "restarts.hpp"
 #include "rows.hpp"
 #include "users.hpp"
@@ -59,6 +60,7 @@ public:
     Machines machines;
     Speeds speeds;
     std::unique_ptr<EnergyTrace> energy;  // if anybody wants to know
+    std::unique_ptr<PowerStates> power_states;  // if hosts may sleep
     Rows rows;
     Lines states;  // of machines, over time
     Users users;
@@ -115,6 +117,17 @@ public:
         rows.flush();
         states.flush();
         if (energy) energy->lines.flush();
+        if (power_states) power_states->lines.flush();
+    }
+
+    // Lets hosts fall asleep, none of which has a job, or wakes hosts that sleep: together those with the same power state.
+    void switch_hosts(const Runs& hosts, bool to_sleep) {
+        for (Switch& each : power_states->requests(hosts, to_sleep)) {
+            ++nb_changes_;
+            if (to_sleep) free->fall_asleep(each.hosts);
+            power_states->leave(each);
+            effects_.push_back({Effect::Kind::kSwitch, now(), nullptr});
+        }
     }
 
     // A job that was held joins the queue, of which the policy hears.
@@ -233,6 +246,7 @@ private:
                 case Effect::Kind::kNote:
                     (effect.job ? effect.job->note : early_notes_[effect.texts[0]]) = std::move(effect.texts[1]);
                     break;
+                case Effect::Kind::kSwitch: begin_switch(); break;
                 case Effect::Kind::kNothing: break;
             }
         }
@@ -270,6 +284,8 @@ private:
                 break;
             }
             case Action::kOutside: occur(); break;
+            case Action::kArrive: arrive(entry.number); break;
+            case Action::kCountOff: count_off(entry.number); break;
             case Action::kNoMoreJobs:
                 more_jobs_ = false;
                 tell({Told::Kind::kNoMoreJobs, now(), nullptr});
@@ -368,11 +384,69 @@ private:
         if (!states.write) return;
         states.make_room();
         states.add(general(agenda.clock));
-        states.add(",0,0,0,");
-        states.add_integer(machines.count - machines.computing - machines.away);
-        states.add(",");
-        states.add_integer(machines.computing);
+        for (int64_t number : {machines.nb(Away::kSleeping), machines.nb(Away::kSwitchingOn),
+                               machines.nb(Away::kSwitchingOff), machines.nb_idle(), machines.computing}) {
+            states.add(",");
+            states.add_integer(number);
+        }
         states.end_line();
+    }
+
+    // --- power states ------------------------------------------------------------------------------------
+
+    // Hosts leave their power state. They pass through another one, in which they execute one flop.
+    void begin_switch() {
+        std::shared_ptr<Switch> request = power_states->next_request();
+        energy->power_states_change(agenda.clock);
+        power_states->add_row(agenda.clock, request->hosts, request->to_sleep ? -2 : -1);
+        ++rows.sums.nb_grouped_switches;
+        rows.sums.nb_machine_switches += count_hosts(request->hosts);
+        std::vector<std::pair<double, HostPool>> travellers;  // by how long they are on their way
+        for (const auto& [way, hosts] : power_states->by_way(*request)) {
+            machines.turn(hosts, request->to_sleep ? Away::kSwitchingOff : Away::kSwitchingOn, 0, agenda.clock);
+            for (int64_t host : each_host(hosts)) {
+                energy->meter.put_in_state(host, way->power, agenda.clock);
+                energy->meter.put_load(host, power_states->bed(host).load, agenda.clock);
+            }
+            auto same = [seconds = way->seconds](const auto& group) { return group.first == seconds; };
+            auto group = std::find_if(travellers.begin(), travellers.end(), same);
+            if (group == travellers.end()) group = travellers.insert(group, {way->seconds, HostPool(0)});
+            group->second.give(hosts);
+        }
+        for (auto& [seconds, hosts] : travellers) {
+            int64_t number = agenda.put(agenda.clock + seconds, Action::kArrive);
+            power_states->on_their_way.emplace(number, Arrival{request, hosts.runs()});
+        }
+        add_states();
+    }
+
+    // Hosts are in the power state they were put into.
+    void arrive(int64_t number) {
+        Arrival arrival = power_states->take_arrival(number);
+        for (int64_t host : each_host(arrival.hosts)) {
+            const Bed& bed = power_states->bed(host);
+            energy->meter.put_load(host, 0, agenda.clock);
+            energy->meter.put_in_state(host, arrival.request->to_sleep ? bed.asleep : bed.awake, agenda.clock);
+        }
+        auto after = arrival.request->to_sleep ? std::optional(Away::kSleeping) : std::nullopt;
+        machines.turn(arrival.hosts, after, 0, agenda.clock);
+        power_states->on_their_way.emplace(agenda.put(agenda.clock, Action::kCountOff), std::move(arrival));
+    }
+
+    // This is told when all others have arrived, too.
+    void count_off(int64_t number) {
+        Arrival arrival = power_states->take_arrival(number);
+        Switch& request = *arrival.request;
+        request.nb_left -= count_hosts(arrival.hosts);
+        if (request.nb_left) return;
+        power_states->add_row(agenda.clock, request.hosts, request.pstate);
+        energy->power_states_change(agenda.clock);
+        add_states();
+        ++nb_changes_;
+        ++epoch_;
+        power_states->reach(request);
+        if (!request.to_sleep) free->wake(request.hosts);
+        news_ = true;
     }
 
     // Its hosts are free again.
@@ -450,15 +524,15 @@ private:
         for (const Running::Place& place : running.by_end()) {
             if (place.job->phase == Job::Phase::kBegun) idle = without(idle, place.job->hosts);
         }
-        int64_t nb_idle = count_hosts(idle), nb_busy = count_hosts(hosts) - nb_idle;
+        int64_t nb_busy = count_hosts(hosts) - count_hosts(idle);
         ++nb_changes_;
         if (go) {
-            machines.turn(hosts, -nb_busy, nb_busy + nb_idle, agenda.clock);
+            machines.turn(hosts, Away::kUnavailable, -nb_busy, agenda.clock);
             free->take_away(hosts, running);
             restarts.hosts_fail(hosts, running);
         } else {
-            machines.turn(without(hosts, idle), nb_busy, -nb_busy, agenda.clock);
-            machines.turn(idle, 0, -nb_idle, agenda.clock);
+            machines.turn(without(hosts, idle), std::nullopt, nb_busy, agenda.clock);
+            machines.turn(idle, std::nullopt, 0, agenda.clock);
             free->give_back(hosts, running);
             ++epoch_;
         }

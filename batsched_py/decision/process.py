@@ -121,6 +121,11 @@ class DecisionProcess:
         """Tell a listener what the scheduler remarks on jobs, from the beginning of the simulation."""
         self._heeding.append(listener)
 
+    @property
+    def is_heeded(self) -> bool:
+        """Whether anybody heeds what the scheduler remarks."""
+        return bool(self._heeding) or _log.isEnabledFor(logging.DEBUG)
+
     def on_release(self, listener: Callable[[Release], None]) -> None:
         """Tell a listener what becomes of each job that was held because it waits for others."""
         self._told_of_releases.append(listener)
@@ -168,7 +173,7 @@ class DecisionProcess:
     def begin(self, cluster: Cluster) -> None:
         """Let the policy see a cluster for the first time."""
         self.cluster = cluster
-        if self._heeding or _log.isEnabledFor(logging.DEBUG):
+        if self.is_heeded:
             cluster.heed(self._remarked)
         self._begun = True
         try:

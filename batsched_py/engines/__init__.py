@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
+from math import isfinite
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
@@ -127,13 +128,15 @@ def new_simulation(setup: Setup, process: Decides, outputs: Outputs | None = Non
 def why_not_native(setup: Setup, process: DecisionProcess, outputs: Outputs) -> str | None:
     """What the native engine does not do of a simulation, if there is anything."""
     platform, settings = setup.platform, setup.settings
+    sleeps = _lets_hosts_sleep_in_library(setup, process)
     reasons = {
         "monitors, and data that a class computes over time": isinstance(process, ObservedProcess),
         "a decision process of another kind": type(process) is not DecisionProcess,
         "a scheduler that takes time to decide": bool(process.scheduling_delay),
-        "a policy around another": isinstance(process.scheduler, wrapping.Wrapper),
-        "a policy that narrows the machine": process.scheduler.narrows_the_machine,
-        "energy, where power states may change": setup.energy and not _keeps_power_states(setup, process),
+        "a policy around another": isinstance(process.scheduler, wrapping.Wrapper) and not sleeps,
+        "a policy that narrows the machine": process.scheduler.narrows_the_machine and not sleeps,
+        "energy, where power states may change": setup.energy
+        and not (sleeps or _keeps_power_states(setup, process)),
         "a record of what links carry": outputs.links,
         "output files of another kind": type(outputs) is not Outputs,
         "jobs that save their work": process.on_failure is not None
@@ -162,6 +165,36 @@ def _keeps_power_states(setup: Setup, process: DecisionProcess) -> bool:
     is_ours = type(policy).__module__.startswith(("batsched_py.schedulers.", "batsched_py.slurm."))
     computes = all(host.computes_in(host.pstate) for host in setup.platform.hosts)
     return computes and (is_ours or policy.only_starts_jobs)
+
+
+def _lets_hosts_sleep_in_library(setup: Setup, process: DecisionProcess) -> bool:
+    """Whether idle hosts sleep under plain EASY, and nobody wants to know more than what comes of it.
+
+    Then the library takes all turns. All hosts must be there all the time, and compute from the beginning on in
+    the power state in which they wake up.
+    """
+    policy = process.scheduler
+    if getattr(process.schedule, "in_library", None) != "sleeping" or not setup.energy:
+        return False
+    from batsched_py.schedulers.easy import Easy
+    from batsched_py.schedulers.sleeping import Sleeping
+
+    assert isinstance(policy, Sleeping)
+    inner, platform = policy.inner, setup.platform
+    return (
+        type(inner) is Easy
+        and inner.order == inner.backfill == "submission"
+        and getattr(inner.schedule, "in_library", None) == "easy"
+        and policy.selection == "lowest"
+        and isfinite(policy.after)
+        and not (policy.leaves_jobs or process.is_heeded or process.meter is not None)
+        and not (setup.events or setup.failures is not None or process.on_failure is not None)
+        and not platform.has_nodes
+        and all(
+            host.computes_in(host.pstate) and not any(map(host.computes_in, range(host.pstate)))
+            for host in platform.hosts
+        )
+    )
 
 
 def _why_not_for_jobs(setup: Setup, process: DecisionProcess) -> str | None:

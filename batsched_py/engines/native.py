@@ -111,6 +111,10 @@ class NativeSimulation(Simulation):
             speeds = [host.speed for host in hosts]
             self._engine.set_speeds(speeds, [host.speed * host.cores for host in hosts])
         self.process: DecisionProcess = process
+        scheduler: Any = process.scheduler
+        self._sleeps = _in_library(scheduler.schedule) == "sleeping"
+        self._policy: Any = scheduler.inner if self._sleeps else scheduler
+        """What starts jobs."""
         self._setup = setup
         self._cluster: NativeCluster | None = None
         self.outputs = outputs
@@ -163,7 +167,9 @@ class NativeSimulation(Simulation):
 
     def _turns_of_library(self, cluster: NativeCluster) -> str | None:
         """Of which policy the library itself takes all turns, if nobody can tell that it does."""
-        policy: Any = self.process.scheduler
+        if self._sleeps:
+            return "easy"
+        policy = self._policy
         kind = type(policy)
         of: str | None = _in_library(kind.schedule)
         plain = (
@@ -179,7 +185,7 @@ class NativeSimulation(Simulation):
         return of if plain else None
 
     def _take_turns(self, of: str, cluster: NativeCluster) -> None:
-        policy: Any = self.process.scheduler
+        policy = self._policy
         try:
             if of == "easy":
                 order = cluster._in_library(policy.backfill_order)
@@ -209,8 +215,11 @@ class NativeSimulation(Simulation):
             self._advance = self._engine.advance
             self.process.begin(cluster)
             scheduler: Any = self.process.scheduler
-            if _in_library(type(scheduler).estimate) == "predictions":
-                self._engine.estimate_by(scheduler.predictions)
+            if _in_library(type(self._policy).estimate) == "predictions":
+                self._engine.estimate_by(self._policy.predictions)
+            if self._sleeps:
+                self._traces.let_hosts_sleep(scheduler.beds)
+                self._engine.let_idle_hosts_sleep(scheduler.after)
             yield cluster
         except EventBroken:
             self.outputs.abandon()
@@ -239,9 +248,10 @@ class NativeSimulation(Simulation):
 
             NativeNodes(self._engine, nodes, scheduler.nodes, self._refused)
         cluster = NativeCluster(self._engine, setup, choose, self._is_to_come, self.process.failed, nodes)
+        cluster._set(_narrows=scheduler.narrows_the_machine)
         if self.process.outlook is not None:
             cluster._set(outside=self.process.outlook(cluster.machines))
-        if type(scheduler).estimate is not Scheduler.estimate:
+        if type(self._policy).estimate is not Scheduler.estimate:
             self._engine.set_estimate(self.process.estimate)
         if self._may_wait_for_others():
             self._hold_jobs(cluster)
@@ -402,6 +412,10 @@ def _first_time(jobs: Any) -> float:
     return float(as_jobs(jobs).submission_times.min())
 
 
+#: The states in which hosts neither compute nor are idle, in the library's order.
+_AWAY = (HostState.SLEEPING, HostState.SWITCHING_ON, HostState.SWITCHING_OFF, HostState.UNAVAILABLE)
+
+
 class NativeMachines:
     """What the hosts did."""
 
@@ -411,11 +425,12 @@ class NativeMachines:
 
     def number_in(self, state: HostState) -> int:
         """How many hosts are in a state."""
-        computing, away = self._engine.nb_computing, self._engine.nb_away
-        counts = {HostState.COMPUTING: computing, HostState.UNAVAILABLE: away}
-        return int((counts | {HostState.IDLE: self.count - computing - away}).get(state, 0))
+        counts = {away: self._engine.nb_away(number) for number, away in enumerate(_AWAY)}
+        counts[HostState.COMPUTING] = self._engine.nb_computing
+        return int((counts | {HostState.IDLE: self.count - sum(counts.values())})[state])
 
     def seconds(self) -> dict[HostState, float]:
         """The time that hosts spent in each state, up to each host's last change."""
-        states = HostState.COMPUTING, HostState.IDLE, HostState.UNAVAILABLE
-        return dict.fromkeys(HostState, 0.0) | dict(zip(states, self._engine.seconds(), strict=True))
+        away, computing, all_seconds = self._engine.seconds()
+        seconds = dict(zip((*_AWAY, HostState.COMPUTING), (*away, computing), strict=True))
+        return seconds | {HostState.IDLE: all_seconds - sum(seconds.values())}

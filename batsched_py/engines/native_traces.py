@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.simulator.outputs import Outputs
+from batsched_py.protocol.jobs import Watts
 from batsched_py.simulator.setup import Setup
 
 if TYPE_CHECKING:
+    from batsched_py.schedulers.idle_hosts import Beds
     from batsched_py.simulator.energy import Bill
     from batsched_py.simulator.paje import PajeTrace
+    from batsched_py.simulator.platform import PlatformHost, PowerState
+
+
+class _Bed(NamedTuple):
+    """In which power states a host sleeps and computes, and its ways there: their numbers, seconds and watts."""
+
+    pstate_asleep: int
+    pstate_awake: int
+    asleep: Watts
+    awake: Watts
+    to_sleep: tuple[int, float, Watts]
+    back: tuple[int, float, Watts]
+    load: float
+
+    @classmethod
+    def of(cls, host: PlatformHost, asleep: int, awake: int) -> _Bed:
+        state, watts = host.sleep_states[asleep], [_watts(each) for each in host.pstates]
+        ways = [(way, 1 / host.pstates[way].speed, watts[way]) for way in (state.switch_off, state.switch_on)]
+        return cls(asleep, awake, watts[asleep], watts[awake], *ways, 1 / host.cores)
+
+
+def _watts(state: PowerState) -> Watts:
+    """A state of speed 0 counts as fully loaded."""
+    idle = state.full_watts if state.speed <= 0 else state.idle_watts
+    return idle, state.epsilon_watts, state.full_watts
 
 
 class Traces:
@@ -39,7 +66,7 @@ class Traces:
         if setup.energy:
             from batsched_py.simulator.energy import begin_power_states
 
-            begin_power_states(setup.platform.hosts, outputs)
+            self._write_power_states = begin_power_states(setup.platform.hosts, outputs)
 
     def _count_energy(self) -> None:
         from batsched_py.simulator import energy
@@ -47,12 +74,22 @@ class Traces:
         hosts, outputs = self._setup.platform.hosts, self._outputs
         energy.check_power(hosts)
         states = [host.pstates[host.pstate] for host in hosts]
-        watts = [(state.idle_watts, state.epsilon_watts, state.full_watts) for state in states]
+        watts = map(_watts, states)
         write = outputs.open("consumed_energy", energy.ENERGY_HEADER)
         self._engine.set_energy(*map(list, zip(*watts, strict=True)), write if outputs.files else None)
         self._bill = energy.Bill(self._setup.known)
         if self._setup.known is not NOTHING_KNOWN:
             self._engine.set_bill(self._bill)
+
+    def let_hosts_sleep(self, beds: Beds) -> None:
+        """Hosts may go over to other power states."""
+        kinds: dict[_Bed, int] = {}
+        kind_of = []
+        for host in self._setup.platform.hosts:
+            asleep = beds.sleeps_in.get(host.id)
+            bed = None if asleep is None else _Bed.of(host, asleep, beds.wakes_in[host.id])
+            kind_of.append(-1 if bed is None else kinds.setdefault(bed, len(kinds)))
+        self._engine.set_beds(list(kinds), kind_of, self._write_power_states if self._outputs.files else None)
 
     def complete(self) -> None:
         """The simulation ended well."""

@@ -14,18 +14,18 @@ class Beds:
 
     def __init__(self, machines: Sequence[Host], pstate: int | None = None) -> None:
         """They sleep in this power state, or in the first that each has for it."""
-        self._sleeps_in = {host.id: bed for host in machines if (bed := _bed(host, pstate)) is not None}
-        self._wakes_in = {host.id: host.computing_pstate for host in machines}
-        self.hosts = HostSet.of(self._sleeps_in)
+        self.sleeps_in = {host.id: bed for host in machines if (bed := _bed(host, pstate)) is not None}
+        self.wakes_in = {host.id: host.computing_pstate for host in machines}
+        self.hosts = HostSet.of(self.sleeps_in)
         """Those that can sleep."""
 
     def put_to_sleep(self, cluster: Cluster, hosts: Iterable[int]) -> None:
         """Let hosts fall asleep."""
-        _switch(cluster, hosts, self._sleeps_in)
+        _switch(cluster, hosts, self.sleeps_in)
 
     def wake(self, cluster: Cluster, hosts: Iterable[int]) -> None:
         """Wake hosts."""
-        _switch(cluster, hosts, self._wakes_in)
+        _switch(cluster, hosts, self.wakes_in)
 
 
 class IdleTimes:

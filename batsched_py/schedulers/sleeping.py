@@ -11,6 +11,7 @@ from batsched_py.ledger.trials import HostsToWake
 from batsched_py.protocol.hosts import NOWHERE, HostSet
 from batsched_py.protocol.jobs import TICK, Job
 from batsched_py.protocol.sizes import shapes_of
+from batsched_py.schedulers.base import in_library
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.idle_hosts import Beds, IdleTimes, nodes_of
 from batsched_py.schedulers.wrapping import Wrapper
@@ -39,8 +40,8 @@ class Sleeping(Wrapper):
         """Look up in which power states the hosts sleep and compute."""
         cluster.count_on_sleepers()
         super().begin(cluster)
-        self._beds = Beds(cluster.machines, self.sleep_pstate)
-        self._nodes = [node for node in nodes_of(cluster.machines) if node <= self._beds.hosts]
+        self.beds = Beds(cluster.machines, self.sleep_pstate)
+        self._nodes = [node for node in nodes_of(cluster.machines) if node <= self.beds.hosts]
         self._alone = HostSet.of(host for node in self._nodes if len(node) == 1 for host in node)
         self._shared = [node for node in self._nodes if len(node) > 1]
         self._idle = IdleTimes()
@@ -49,6 +50,7 @@ class Sleeping(Wrapper):
         """The jobs behind the first that has to wait, for which hosts were woken; some still wait."""
         self._call = 0.0
 
+    @in_library("sleeping")
     def schedule(self, cluster: Cluster) -> None:
         """Let the policy inside decide, then wake hosts for waiting jobs, or let idle ones sleep."""
         super().schedule(cluster)
@@ -84,7 +86,7 @@ class Sleeping(Wrapper):
                 break
         if self._woken_for:
             self._woken_for &= {job.id for job in cluster.queue}
-        self._beds.wake(cluster, room.woken)
+        self.beds.wake(cluster, room.woken)
         self._waking = self._waking | (room.woken & cluster.switching)
 
     def _finds_room(self, cluster: Cluster, job: Job, room: HostsToWake) -> bool:
@@ -99,7 +101,7 @@ class Sleeping(Wrapper):
         soon = cluster.now + TICK
         for since, hosts in self._idle.since:
             if since + self.after <= soon:
-                self._beds.put_to_sleep(cluster, hosts)
+                self.beds.put_to_sleep(cluster, hosts)
             elif self._call <= soon:
                 self._call = since + self.after
                 cluster.call_at(self._call)

@@ -4,6 +4,7 @@
 #include "free_nodes.hpp"
 #include "predictions.hpp"
 #include "python.hpp"
+#include "sleeping.hpp"
 
 namespace batsched {
 
@@ -60,7 +61,8 @@ struct Engine {
     std::shared_ptr<Formula> formula; // if it is one
     std::shared_ptr<KeptOrder> kept;  // if its scores never change
     std::shared_ptr<Use> use;         // of the machine by users, if an order asks for it
-    nb::object write, write_energy, write_states, estimate, demand_of;
+    std::unique_ptr<Sleeping> sleeping;  // if idle hosts sleep
+    nb::object write, write_energy, write_states, write_power_states, estimate, demand_of;
     nb::object outside;               // gives what happens from outside
     nb::object bill;                  // for the energy, if anybody pays
     std::function<int32_t(nb::handle)> number_of = [](nb::handle) { return -1; };  // of what a job asks of nodes
@@ -169,6 +171,24 @@ struct Engine {
         for (size_t host = 0; host < idle.size(); ++host) powers.push_back({idle[host], epsilon[host], full[host]});
         simulation.energy = std::make_unique<EnergyTrace>(std::move(powers));
         set_write(simulation.energy->lines, write_energy, std::move(function));
+    }
+
+    // How hosts fall asleep and wake up: the kinds of beds, and the number of that of each host.
+    void set_beds(nb::list kinds, std::vector<int32_t> kind_of, nb::object function) {
+        std::vector<Bed> beds;
+        auto power = [](nb::handle watts) {
+            return Power{nb::cast<double>(watts[0]), nb::cast<double>(watts[1]), nb::cast<double>(watts[2])};
+        };
+        auto way = [&](nb::handle given) {
+            return Bed::Way{nb::cast<int64_t>(given[0]), nb::cast<double>(given[1]), power(given[2])};
+        };
+        for (nb::handle kind : kinds) {
+            beds.push_back({nb::cast<int64_t>(kind.attr("pstate_asleep")), nb::cast<int64_t>(kind.attr("pstate_awake")),
+                            power(kind.attr("asleep")), power(kind.attr("awake")), way(kind.attr("to_sleep")),
+                            way(kind.attr("back")), nb::cast<double>(kind.attr("load"))});
+        }
+        simulation.power_states = std::make_unique<PowerStates>(std::move(beds), std::move(kind_of));
+        set_write(simulation.power_states->lines, write_power_states, std::move(function));
     }
 
     // What the energy costs is added up by Python.

@@ -73,7 +73,7 @@ int visit_engine(PyObject* self, visitproc visit, void* arg) {
     if (!nb::inst_ready(self)) return 0;
     Engine& engine = inst<Engine>(self);
     for (nb::object* each : {&engine.cluster, &engine.start_otherwise, &engine.rank, &engine.scores, &engine.write,
-                             &engine.write_energy, &engine.write_states, &engine.estimate, &engine.demand_of,
+                             &engine.write_energy, &engine.write_states, &engine.write_power_states, &engine.estimate, &engine.demand_of,
                              &engine.outside, &engine.bill}) {
         Py_VISIT(each->ptr());
     }
@@ -97,6 +97,8 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
         .def_ro("nb_jobs", &Sums::nb_jobs)
         .def_ro("nb_rejected", &Sums::nb_rejected)
         .def_ro("nb_success", &Sums::nb_success)
+        .def_ro("nb_grouped_switches", &Sums::nb_grouped_switches)
+        .def_ro("nb_machine_switches", &Sums::nb_machine_switches)
         .def_ro("makespan", &Sums::makespan)
         .def_ro("sum_waiting", &Sums::sum_waiting)
         .def_ro("max_waiting", &Sums::max_waiting)
@@ -131,6 +133,10 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
         })
         .def("set_energy", &Engine::set_energy, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
         .def("set_bill", &Engine::set_bill)
+        .def("set_beds", &Engine::set_beds, nb::arg(), nb::arg(), nb::arg().none())
+        .def("let_idle_hosts_sleep", [](Engine& self, double after) {
+            self.sleeping = std::make_unique<Sleeping>(self.simulation, after);
+        })
         .def("set_write", [](Engine& self, nb::object function) {
             Engine::set_write(self.simulation.rows, self.write, std::move(function));
         })
@@ -254,11 +260,12 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
             return found ? nb::make_tuple(found->first, found->second) : nb::object(nb::none());
         })
         .def_prop_ro("nb_computing", [](const Engine& self) { return self.simulation.machines.computing; })
-        .def_prop_ro("nb_away", [](const Engine& self) { return self.simulation.machines.away; })
+        .def("nb_away", [](const Engine& self, int state) { return self.simulation.machines.nb(static_cast<Away>(state)); })
         .def("seconds", [](Engine& self) {
-            auto [computing, idle, away] = self.simulation.machines.seconds(self.simulation.free->there());
-            return nb::make_tuple(computing, idle, away);
-        }, "Host-seconds of computing, of being idle and of being away.")
+            Machines::Seconds seconds = self.simulation.machines.seconds();
+            std::vector<double> away(seconds.away.begin(), seconds.away.end());
+            return nb::make_tuple(away, seconds.computing, seconds.all);
+        }, "Host-seconds of being away in each state, of computing, and of all with those of being idle.")
         .def("close", &Engine::close);
 }
 

@@ -288,6 +288,7 @@ void take_turns_of_easy(nb::handle self, std::shared_ptr<Formula> order, std::sh
         JobPtr head = start_heads(self);
         if (head && simulation.queue.size() > 1) backfill(simulation, *head, (order ? order : engine.formula).get());
         if (predictions) predictions->call_at_next_expiry();
+        if (engine.sleeping) engine.sleeping->take_turn();
     });
 }
 

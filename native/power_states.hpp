@@ -1,0 +1,132 @@
+// Hosts that fall asleep and wake up (specification: batsched_py/simulator/energy.py, batsched_py/ledger/states.py).
+#pragma once
+#include <deque>
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+#include "energy.hpp"
+
+namespace batsched {
+
+// In which power states a host sleeps and computes, and through which it passes in between.
+struct Bed {
+    struct Way {
+        int64_t pstate;
+        double seconds;
+        Power power;
+    };
+
+    int64_t pstate_asleep, pstate_awake;
+    Power asleep, awake;
+    Way to_sleep, back;
+    double load;  // on the way: one core is busy
+};
+
+// A request to let hosts fall asleep or wake up, of which some are not there yet.
+struct Switch {
+    Runs hosts;
+    bool to_sleep;
+    int64_t pstate, nb_left;
+};
+
+// Hosts that reach their power state together.
+struct Arrival {
+    std::shared_ptr<Switch> request;
+    Runs hosts;
+};
+
+// The numbers of some hosts.
+inline std::vector<int64_t> each_host(const Runs& hosts) {
+    std::vector<int64_t> numbers;
+    for (const Run& run : hosts) {
+        for (int64_t host = run.first; host <= run.last; ++host) numbers.push_back(host);
+    }
+    return numbers;
+}
+
+class PowerStates {
+public:
+    Lines lines;  // in pstate_changes.csv
+    HostPool asleep{0}, switching{0};
+    std::unordered_map<int64_t, Arrival> on_their_way;  // by the numbers of their arrivals in the agenda
+
+    // The kinds of beds, and the number of that of each host; negative for one that never sleeps.
+    PowerStates(std::vector<Bed> kinds, std::vector<int32_t> kind_of) : kinds_(std::move(kinds)), kind_of_(std::move(kind_of)) {
+        for (size_t host = 0; host < kind_of_.size(); ++host) {
+            auto number = static_cast<int64_t>(host);
+            if (kind_of_[host] >= 0) can_sleep_.give({{number, number}});
+        }
+    }
+
+    const HostPool& can_sleep() const { return can_sleep_; }
+    const Bed& bed(int64_t host) const { return kinds_[static_cast<size_t>(kind_of_[static_cast<size_t>(host)])]; }
+
+    // The hosts by the number of the power state that they are to reach.
+    std::vector<Switch> requests(const Runs& hosts, bool to_sleep) const {
+        std::map<int64_t, HostPool> groups;
+        for (int64_t host : each_host(hosts)) {
+            int64_t pstate = to_sleep ? bed(host).pstate_asleep : bed(host).pstate_awake;
+            groups.try_emplace(pstate, 0).first->second.give({{host, host}});
+        }
+        std::vector<Switch> requests;
+        for (auto& [pstate, group] : groups) requests.push_back({group.runs(), to_sleep, pstate, group.available().hosts});
+        return requests;
+    }
+
+    // The hosts by their ways, those that follow each other together.
+    std::vector<std::pair<const Bed::Way*, Runs>> by_way(const Switch& request) const {
+        std::vector<std::pair<const Bed::Way*, HostPool>> groups;
+        for (int64_t host : each_host(request.hosts)) {
+            const Bed::Way& way = request.to_sleep ? bed(host).to_sleep : bed(host).back;
+            bool is_same = !groups.empty() && groups.back().first->pstate == way.pstate &&
+                           groups.back().first->seconds == way.seconds;
+            if (!is_same) groups.push_back({&way, HostPool(0)});
+            groups.back().second.give({{host, host}});
+        }
+        std::vector<std::pair<const Bed::Way*, Runs>> found;
+        for (const auto& [way, group] : groups) found.push_back({way, group.runs()});
+        return found;
+    }
+
+    // It was decided that hosts leave their power states; this will be carried out in turn.
+    void leave(Switch request) {
+        if (!request.to_sleep) asleep.take(request.hosts);
+        switching.give(request.hosts);
+        decided_.push_back(std::make_shared<Switch>(std::move(request)));
+    }
+
+    std::shared_ptr<Switch> next_request() {
+        std::shared_ptr<Switch> request = std::move(decided_.front());
+        decided_.pop_front();
+        return request;
+    }
+
+    Arrival take_arrival(int64_t number) { return std::move(on_their_way.extract(number).mapped()); }
+
+    // All hosts of a request are there.
+    void reach(const Switch& request) {
+        switching.take(request.hosts);
+        if (request.to_sleep) asleep.give(request.hosts);
+    }
+
+    // Hosts are in a power state now; -1 and -2 are on the way to a computing or sleeping one.
+    void add_row(double now, const Runs& hosts, int64_t pstate) {
+        if (!lines.write) return;
+        std::string text = general(now) + ",";
+        append_hosts(text, hosts);
+        lines.make_room(text.size());
+        lines.add(text);
+        lines.add(",");
+        lines.add_integer(pstate);
+        lines.end_line();
+    }
+
+private:
+    std::vector<Bed> kinds_;
+    std::vector<int32_t> kind_of_;
+    HostPool can_sleep_{0};
+    std::deque<std::shared_ptr<Switch>> decided_;
+};
+
+}  // namespace batsched
