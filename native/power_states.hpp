@@ -21,6 +21,8 @@ struct Bed {
     Power asleep, awake;
     Way to_sleep, back;
     double load;  // on the way: one core is busy
+
+    const Way& way(bool to_sleep) const { return to_sleep ? this->to_sleep : back; }
 };
 
 // A request to let hosts fall asleep or wake up, of which some are not there yet.
@@ -45,6 +47,12 @@ inline std::vector<int64_t> each_host(const Runs& hosts) {
     return numbers;
 }
 
+// Adds a host to others that come before it.
+inline void append_host(Runs& hosts, int64_t host) {
+    if (hosts.empty() || hosts.back().last != host - 1) hosts.push_back({host, host});
+    hosts.back().last = host;
+}
+
 class PowerStates {
 public:
     Lines lines;  // in pstate_changes.csv
@@ -64,29 +72,26 @@ public:
 
     // The hosts by the number of the power state that they are to reach.
     std::vector<Switch> requests(const Runs& hosts, bool to_sleep) const {
-        std::map<int64_t, HostPool> groups;
+        std::map<int64_t, Runs> groups;
         for (int64_t host : each_host(hosts)) {
-            int64_t pstate = to_sleep ? bed(host).pstate_asleep : bed(host).pstate_awake;
-            groups.try_emplace(pstate, 0).first->second.give({{host, host}});
+            append_host(groups[to_sleep ? bed(host).pstate_asleep : bed(host).pstate_awake], host);
         }
         std::vector<Switch> requests;
-        for (auto& [pstate, group] : groups) requests.push_back({group.runs(), to_sleep, pstate, group.available().hosts});
+        for (auto& [pstate, group] : groups) requests.push_back({group, to_sleep, pstate, count_hosts(group)});
         return requests;
     }
 
-    // The hosts by their ways, those that follow each other together.
-    std::vector<std::pair<const Bed::Way*, Runs>> by_way(const Switch& request) const {
-        std::vector<std::pair<const Bed::Way*, HostPool>> groups;
+    // Hosts that follow each other and take the same way, and how long they are on it.
+    std::vector<std::pair<double, Runs>> by_way(const Switch& request) const {
+        std::vector<std::pair<double, Runs>> groups;
+        const Bed::Way* last = nullptr;
         for (int64_t host : each_host(request.hosts)) {
-            const Bed::Way& way = request.to_sleep ? bed(host).to_sleep : bed(host).back;
-            bool is_same = !groups.empty() && groups.back().first->pstate == way.pstate &&
-                           groups.back().first->seconds == way.seconds;
-            if (!is_same) groups.push_back({&way, HostPool(0)});
-            groups.back().second.give({{host, host}});
+            const Bed::Way& way = bed(host).way(request.to_sleep);
+            if (!last || last->pstate != way.pstate || last->seconds != way.seconds) groups.push_back({way.seconds, {}});
+            append_host(groups.back().second, host);
+            last = &way;
         }
-        std::vector<std::pair<const Bed::Way*, Runs>> found;
-        for (const auto& [way, group] : groups) found.push_back({way, group.runs()});
-        return found;
+        return groups;
     }
 
     // It was decided that hosts leave their power states; this will be carried out in turn.

@@ -402,15 +402,16 @@ private:
         ++rows.sums.nb_grouped_switches;
         rows.sums.nb_machine_switches += count_hosts(request->hosts);
         std::vector<std::pair<double, HostPool>> travellers;  // by how long they are on their way
-        for (const auto& [way, hosts] : power_states->by_way(*request)) {
+        for (const auto& [seconds, hosts] : power_states->by_way(*request)) {
             machines.turn(hosts, request->to_sleep ? Away::kSwitchingOff : Away::kSwitchingOn, 0, agenda.clock);
             for (int64_t host : each_host(hosts)) {
-                energy->meter.put_in_state(host, way->power, agenda.clock);
-                energy->meter.put_load(host, power_states->bed(host).load, agenda.clock);
+                const Bed& bed = power_states->bed(host);
+                energy->meter.put_in_state(host, bed.way(request->to_sleep).power, agenda.clock);
+                energy->meter.put_load(host, bed.load, agenda.clock);
             }
-            auto same = [seconds = way->seconds](const auto& group) { return group.first == seconds; };
+            auto same = [seconds = seconds](const auto& group) { return group.first == seconds; };
             auto group = std::find_if(travellers.begin(), travellers.end(), same);
-            if (group == travellers.end()) group = travellers.insert(group, {way->seconds, HostPool(0)});
+            if (group == travellers.end()) group = travellers.insert(group, {seconds, HostPool(0)});
             group->second.give(hosts);
         }
         for (auto& [seconds, hosts] : travellers) {

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from batsched_py import native
 from batsched_py.cli.main import batsched_py
 from batsched_py.decision.process import DecisionProcess
-from batsched_py.engines import new_simulation, why_not_native
+from batsched_py.engines import _lets_hosts_sleep_in_library, new_simulation, why_not_native
 from batsched_py.engines.native import NativeSimulation
 from batsched_py.engines.python import Batsim, PythonSimulation
 from batsched_py.errors import BatschedError, PolicyError, RuleBroken
@@ -35,6 +35,7 @@ from batsched_py.protocol.profiles import Delay, Homogeneous, Parallel, Profile
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.orders import longest, smallest_area
+from batsched_py.schedulers.sleeping import Sleeping
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform, PlatformHost, PowerState, SleepState
 from batsched_py.simulator.setup import Setup
@@ -247,6 +248,53 @@ def test_both_engines_carry_out_whatever_eight_hundred_policies_decide(tmp_path:
     for seed in range(800):
         by_python, by_native = on_both(outcome_of(seed, tmp_path))
         assert by_native == by_python, seed
+
+
+def random_sleepers(random: Random) -> Platform:
+    """Hosts of some kinds: most can sleep in one power state or two, and take time to get there and back."""
+
+    def state(speed: float) -> PowerState:
+        return PowerState(speed, *sorted(random.uniform(5, 300) for _ in "123"))
+
+    kinds = []
+    for _ in range(random.randint(1, 3)):
+        beds = random.choice(([], [(1, 2, 3)], [(0, 1, 3)], [(1, 3, 2), (4, 3, 5)]))
+        states = [state(1e9 * random.choice((1.0, 1.7))) for _ in range(7)]
+        for way in {way for bed in beds for way in bed[1:]}:
+            states[way] = state(1 / random.choice((0.25, 2.0, 2.0, 7.3)))
+        awake = min({*range(7)} - {number for bed in beds for number in bed})
+        kinds.append((states, awake, {bed[0]: SleepState(*bed) for bed in beds}, random.choice((1, 1, 4))))
+    hosts = []
+    for number in range(HOSTS):
+        states, awake, beds, cores = random.choice(kinds)
+        properties = {"role": "", "wattage_per_state": ""}
+        hosts.append(PlatformHost(number, f"h{number}", states, awake, beds, properties, cores=cores))
+    return Platform(hosts)
+
+
+@native_only
+@settings(max_examples=2 * settings().max_examples)
+@given(seed=st.integers(0, 10**9))
+def test_idle_hosts_sleep_in_both_engines(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    folder = tmp_path_factory.mktemp("out")
+
+    def files(engine: str) -> list[bytes]:
+        random = Random(seed)
+        machine, workload, known = random_sleepers(random), random_workload(random), random_prices(random)
+        policy = Sleeping(
+            after=random.choice((0.0, 0.4, 3.0, 20.0)), sleep_pstate=random.choice((None, None, 4))
+        )
+        policy.inner = Easy()  # type: ignore[misc]
+        times = {"launch_time": random.choice((0.0, 1.5)), "cleaning_time": random.choice((0.0, 0.5))}
+        users = UsersOf(USERS.create("rigid", {}), [workload]) if random.random() < 0.3 else ()
+        process = DecisionProcess(policy, users, outlook=lambda hosts: known)
+        static = () if users else [workload]
+        setup = Setup(machine, static, process.needs, energy=True, known=known, **times)  # type: ignore[arg-type]
+        assert _lets_hosts_sleep_in_library(setup, process)
+        return run(engine, setup, process, str(folder / engine))
+
+    by_python, by_native = on_both(files)
+    assert by_native == by_python
 
 
 class ShortAndSmall(Scheduler):

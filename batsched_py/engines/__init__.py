@@ -170,8 +170,8 @@ def _keeps_power_states(setup: Setup, process: DecisionProcess) -> bool:
 def _lets_hosts_sleep_in_library(setup: Setup, process: DecisionProcess) -> bool:
     """Whether idle hosts sleep under plain EASY, and nobody wants to know more than what comes of it.
 
-    Then the library takes all turns. All hosts must be there all the time, and compute from the beginning on in
-    the power state in which they wake up.
+    Then the library takes all turns. All hosts must be there all the time, and begin in the power state in
+    which they wake up.
     """
     policy = process.scheduler
     if getattr(process.schedule, "in_library", None) != "sleeping" or not setup.energy:
@@ -183,7 +183,7 @@ def _lets_hosts_sleep_in_library(setup: Setup, process: DecisionProcess) -> bool
     inner, platform = policy.inner, setup.platform
     return (
         type(inner) is Easy
-        and inner.order == inner.backfill == "submission"
+        and (inner.order, inner.backfill, inner.ends) == ("submission", "submission", "needed")
         and getattr(inner.schedule, "in_library", None) == "easy"
         and policy.selection == "lowest"
         and isfinite(policy.after)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from batsched_py.outside.curve import NOTHING_KNOWN
-from batsched_py.simulator.outputs import Outputs
 from batsched_py.protocol.jobs import Watts
+from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Bed(NamedTuple):
-    """In which power states a host sleeps and computes, and its ways there: their numbers, seconds and watts."""
+    """In which power states a host sleeps and computes, and its ways there: number, seconds, watts."""
 
     pstate_asleep: int
     pstate_awake: int
@@ -30,8 +30,10 @@ class _Bed(NamedTuple):
     @classmethod
     def of(cls, host: PlatformHost, asleep: int, awake: int) -> _Bed:
         state, watts = host.sleep_states[asleep], [_watts(each) for each in host.pstates]
-        ways = [(way, 1 / host.pstates[way].speed, watts[way]) for way in (state.switch_off, state.switch_on)]
-        return cls(asleep, awake, watts[asleep], watts[awake], *ways, 1 / host.cores)
+        off, on = [
+            (way, 1 / host.pstates[way].speed, watts[way]) for way in (state.switch_off, state.switch_on)
+        ]
+        return cls(asleep, awake, watts[asleep], watts[awake], off, on, 1 / host.cores)
 
 
 def _watts(state: PowerState) -> Watts:

@@ -2,7 +2,7 @@
 
 A wrapper lets the policy inside decide, and does something before or after that. What it has to say about the
 machine it says to the cluster: that a limit narrows it, or that reservations count on hosts that sleep. The
-Python engine runs it.
+Python engine runs it; of ``sleeping(easy)`` the library has a copy.
 """
 
 from __future__ import annotations
