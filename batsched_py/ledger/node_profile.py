@@ -107,7 +107,7 @@ class Share(Struct, frozen=True, eq=False):
     placement: Placement | None = None
 
 
-class NodeProfile(Steps[Integers]):
+class NodeProfile(Steps[float, Integers]):
     """The free amounts of all nodes as a step function of time, from now on, and the free licences."""
 
     __slots__ = ("_cores", "_held", "_licences", "_machine", "_openings", "_overbooked_until")
@@ -253,7 +253,7 @@ class NodeProfile(Steps[Integers]):
             if share.demand.request.licences:
                 for step in steps:
                     (self._licences[step].give if sign > 0 else self._licences[step].take)(share.demand)
-            self._join(steps)
+            self._join(steps.stop, steps.start)
 
     def _forget(self, past: int) -> None:
         super()._forget(past)

@@ -24,29 +24,32 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 
 Amount = TypeVar("Amount")
+Time = TypeVar("Time", bound=float)
 
 
-class Steps(Generic[Amount]):
+class Steps(Generic[Time, Amount]):
     """What is free as a step function of time, from now on."""
 
     __slots__ = ("_free", "_times")
 
     _free: list[Amount]
     """From each time on, until the next one."""
-    _times: list[float]
+    _times: list[Time]
 
-    def advance(self, now: float) -> None:
+    def advance(self, now: Time) -> None:
         """Forget what was before ``now``."""
-        now = number(now)
-        past = max(bisect_right(self._times, now) - 1, 0)
-        self._forget(past)
+        self._forget(self._at(now))
         self._times[0] = now
+
+    def _at(self, time: Time) -> int:
+        """The step that some time belongs to."""
+        return max(bisect_right(self._times, time) - 1, 0)
 
     def _forget(self, past: int) -> None:
         """The first steps, so many, are over."""
         del self._times[:past], self._free[:past]
 
-    def _range(self, start: float, end: float) -> range:
+    def _range(self, start: Time, end: Time) -> range:
         """The steps from one time to another, which begin and end just then; none if there is no time."""
         start = max(start, self._times[0])
         if not start < end:
@@ -54,7 +57,7 @@ class Steps(Generic[Amount]):
         first = self._step(start)
         return range(first, self._step(end) if end < inf else len(self._times))
 
-    def _step(self, time: float) -> int:
+    def _step(self, time: Time) -> int:
         """The step that begins at ``time``, made if there is none."""
         step = bisect_left(self._times, time)
         if step == len(self._times) or self._times[step] != time:
@@ -66,9 +69,9 @@ class Steps(Generic[Amount]):
         """A new step begins with what was free before."""
         self._free.insert(step, self._free[step - 1])
 
-    def _join(self, changed: range) -> None:
-        """Steps have changed: the first of them, and the one after them, may be none any more."""
-        for step in (changed.stop, changed.start):
+    def _join(self, *steps: int) -> None:
+        """Some steps, of which the last one comes first, may be none any more."""
+        for step in steps:
             if 0 < step < len(self._times) and self._is_no_step(step):
                 self._remove(step)
 
@@ -80,7 +83,7 @@ class Steps(Generic[Amount]):
         del self._times[step], self._free[step]
 
 
-class AvailabilityProfile(Steps[int]):
+class AvailabilityProfile(Steps[float, int]):
     """The number of free hosts as a step function of time, from now on.
 
     >>> profile = AvailabilityProfile(now=0, free=4)
@@ -99,6 +102,10 @@ class AvailabilityProfile(Steps[int]):
         self._times = [number(now)]
         self._free = [kinds.count(free)]
 
+    def advance(self, now: float) -> None:
+        """Forget what was before ``now``."""
+        super().advance(number(now))
+
     @classmethod
     def _of_steps(cls, times: list[float], free: list[int]) -> AvailabilityProfile:
         """A profile that has these steps."""
@@ -115,7 +122,7 @@ class AvailabilityProfile(Steps[int]):
 
     def free_at(self, time: float) -> int:
         """How many hosts are free at a time."""
-        return self._free[max(bisect_right(self._times, number(time)) - 1, 0)]
+        return self._free[self._at(number(time))]
 
     def earliest(self, size: int, duration: float) -> float:
         """The earliest time from which so many hosts are free for so long; infinite if there is none."""
@@ -154,7 +161,7 @@ class AvailabilityProfile(Steps[int]):
         steps, free = self._range(start, end), self._free
         for step in steps:
             free[step] += more
-        self._join(steps)
+        self._join(steps.stop, steps.start)
 
     def _most_before(self, time: float) -> int:
         """The most hosts that are free at any moment before a time."""

@@ -16,7 +16,7 @@ import batsched_py.slurm.policy.plan as kernel
 from batsched_py.protocol.requests import MOST
 from batsched_py.slurm.policy.job import Asked
 from batsched_py.slurm.policy.nodes import Machine, Node, Share
-from batsched_py.slurm.policy.plan import NATIVE, PYTHON, Kernel
+from batsched_py.slurm.policy.plan import NATIVE, PYTHON, Kernel, Plan
 from tests.slurm.scenario import RECORDED, simulated, simulated_anew
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the native library is not built, or turned off")
@@ -40,6 +40,11 @@ class Waiting(Struct):
 def seen(share: Share | None) -> object:
     """A share as plain values, whichever kernel has made it."""
     return share and (share.nodes, share.exclusive, share.parts, share.others)
+
+
+def begins(plan: Plan) -> list[int]:
+    """When the spans of a plan begin; the native one may have an empty one before the first."""
+    return sorted(set(plan.begins))
 
 
 def some_machine(random: Random, sizes: Sequence[int] = (3, 20, 70)) -> Machine:
@@ -163,7 +168,7 @@ def story(random: Random, machine: Machine, requests: Sequence[Asked], chosen: K
         if start is not None and share is not None and start > 1000:
             told.append(plan.is_full)
             plan.keep(share, start, start + length)
-            told.append(list(plan.begins))
+            told.append(begins(plan))
     return told
 
 
@@ -202,9 +207,9 @@ def year(random: Random, machine: Machine, requests: Sequence[Asked], chosen: Ke
             if found[0] is not None and found[0] <= now and found[1] is not None:
                 start(last, found[1])  # type: ignore[arg-type]
         told += [[record.cpus for record in looked_at], plan.has_tried_enough]
-        told += [list(plan.begins), plan.next_change(now), plan.puts_off]
+        told += [begins(plan), plan.next_change(now), plan.puts_off]
         plan.go_back(random.randrange(10))
-        told += [list(plan.begins), future.first_end]
+        told += [begins(plan), future.first_end]
         now += random.choice((1, 20, 70))
         if running and random.random() < 0.1:
             place = random.randrange(len(running))

@@ -6,12 +6,13 @@ native library do the same; they are used where it was built.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
+from batsched_py.ledger.profile import Steps
 from batsched_py.native import library
 from batsched_py.slurm.policy.future import Future
 from batsched_py.slurm.policy.job import Asked, WaitingRecord
@@ -53,7 +54,7 @@ class Looks(NamedTuple):
 
 
 @dataclass(eq=False)
-class Plan:
+class Plan(Steps[int, int]):
     """Spans of time from now to the end of the window, each with the nodes that are not kept for a job.
 
     All times are on a grid, to which they are rounded down. A plan remembers the jobs that it has looked at,
@@ -85,13 +86,16 @@ class Plan:
         self._clear()
 
     def _clear(self) -> None:
-        """Keep nothing."""
-        self.begins = [self._rounded(self._now)]
-        self.ends = [self._rounded(self._now + self._window)]
-        self.free = [self._nodes]
-        """The nodes of each span."""
+        """Keep nothing. The last step begins where the window ends: all nodes are kept for nobody then."""
+        self._times = [self._rounded(self._now), self._rounded(self._now + self._window)]
+        self._free = [self._nodes, -1]
         self._nb_spans = 1
-        """How many were ever made: there is room for so many only."""
+        """How many spans were ever made: there is room for so many only."""
+
+    @property
+    def begins(self) -> list[int]:
+        """When the spans begin."""
+        return self._times[:-1]
 
     def _rounded(self, time: int) -> int:
         """A time on the grid."""
@@ -126,12 +130,12 @@ class Plan:
         """
         times = [self._too_late]
         for _, _, _, end in self._kept:
-            if self._rounded(end) >= self.ends[-1]:
+            if self._rounded(end) >= self._times[-1]:
                 times.append(self._rounded(end) + self._resolution - self._window)
         for length in (0, *self._lengths):
-            place = bisect_right(self.begins, now + length)
-            if place < len(self.begins):
-                times.append(self.begins[place] - length)
+            following = self._at(now + length) + 1
+            if following < len(self._times) - 1:
+                times.append(self._times[following] - length)
         return min(times)
 
     def keep(self, share: Share, start: int, end: int) -> None:
@@ -140,37 +144,24 @@ class Plan:
         self._change(share, start, end)
 
     def _change(self, share: Share, start: int, end: int) -> None:
-        ends, free = self.ends, self.free
-        start = max(self._rounded(start), self.begins[0])
-        end = max(self._rounded(end), start + self._resolution)
-        if ends[-1] < start:
+        times, free = self._times, self._free
+        start = max(self._rounded(start), times[0])
+        end = min(max(self._rounded(end), start + self._resolution), times[-1])
+        if start >= end:
             return
-        before = bisect_left(ends, start)
-        if ends[before] > start:
-            self._cut(before, start)
-        place = before + 1
-        while place < len(ends):
-            if end < ends[place]:
-                self._cut(place, end)
-            free[place] &= ~share.nodes
-            if ends[place] >= end:
-                break
-            place += 1
-        for each in range(min(place + 1, len(free) - 1), before, -1):
-            if free[each] == free[each - 1]:  # two spans with the same nodes are one
-                del self.begins[each], ends[each - 1], free[each]
-
-    def _cut(self, place: int, time: int) -> None:
-        """Begin another span where one goes on."""
-        self.begins.insert(place + 1, time)
-        self.ends.insert(place, time)
-        self.free.insert(place, self.free[place])
-        self._nb_spans += 1
+        # the first span of a plan takes room although there is none before it
+        self._nb_spans += start == times[0] and free[0] == self._nodes
+        self._nb_spans -= len(times)
+        steps = self._range(start, end)
+        self._nb_spans += len(times)
+        for step in steps:
+            free[step] &= ~share.nodes
+        self._join(*reversed(range(steps.start, steps.stop + 1)))
 
     def _is_kept(self, nodes: int, start: int, end: int) -> bool:
         """Whether some of these nodes are kept at some time of a span."""
-        spans = zip(self.begins, self.ends, self.free, strict=True)
-        return any(begin < end and until > start and nodes & ~free for begin, until, free in spans)
+        spans = self._free[self._at(start) : bisect_left(self._times, end)]
+        return any(nodes & ~free for free in spans)
 
     def _left(self, nodes: int, start: int, end: int) -> tuple[int, int]:
         """Those of some nodes that are kept for nobody in a span, and when to try again if they are too few.
@@ -178,16 +169,14 @@ class Plan:
         That is the first time after the start at which nodes come back that are not among those of before;
         0 if there is none.
         """
-        begins, ends, free = self.begins, self.ends, self.free
-        last = len(ends) - 1
-        left, later = nodes, 0
-        for place, until in enumerate(ends):
-            if until > start:
-                if not later and place < last and nodes & free[place + 1] & ~(left & free[place]):
-                    later = until
-                if begins[place] > end:
-                    break
-                left &= free[place]
+        times, free = self._times, self._free
+        left, later, last = nodes, 0, len(times) - 2
+        for step in range(self._at(start), last + 1):
+            if not later and step < last and nodes & free[step + 1] & ~(left & free[step]):
+                later = times[step + 1]
+            if times[step] > end:
+                break
+            left &= free[step]
         return left, later
 
     def plan_starts(
@@ -297,7 +286,7 @@ class Plan:
                 return None
             nodes, begin, end_of_reservation = nodes & left[0], left[1], left[2]
         nodes, later = self._left(nodes, begin, max(begin, now) + length)
-        if 0 < end_of_reservation < self.ends[-1] and (not later or end_of_reservation < later):
+        if 0 < end_of_reservation < self._times[-1] and (not later or end_of_reservation < later):
             later = end_of_reservation
         return nodes & asked.nodes, begin, later
 
