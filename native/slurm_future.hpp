@@ -16,10 +16,10 @@ struct Ending {
     int64_t end;
 };
 
-// When a job could start, and what it would get; without a share, it cannot.
+// When a job could start, and what it would get, which the future knows; without a share, it cannot.
 struct Start {
     int64_t time = 0;
-    SharePointer share;
+    const SharePointer* share = nullptr;
 };
 
 // After how many running jobs a start on some nodes is tried, and the last of them that is on the nodes.
@@ -30,15 +30,16 @@ public:
     size_t place = 0;
     const Ending* last = nullptr;
 
-    Tries(const std::vector<Ending>& running, const NodeSet& nodes, int64_t step, bool one_by_one, int64_t origin)
-        : running_(running), nodes_(nodes), step_(step), one_by_one_(one_by_one), origin_(origin) {}
+    Tries(const std::vector<Ending>& running, const std::vector<NodeSet>& held, const NodeSet& nodes, int64_t step,
+          bool one_by_one, int64_t origin)
+        : running_(running), held_(held), nodes_(nodes), step_(step), one_by_one_(one_by_one), origin_(origin) {}
 
     bool next() {
         last = nullptr;
         bool is_followed = false;
         while (place < running_.size() && !is_followed) {
-            const Ending& ending = running_[place++];
-            if (!ending.share->nodes.meets(nodes_)) continue;
+            if (!held_[place++].meets(nodes_)) continue;
+            const Ending& ending = running_[place - 1];
             last = &ending;
             if (one_by_one_) return true;
             if (!base_) base_ = ending.end + window_ - (ending.end + origin_) % window_;
@@ -52,6 +53,7 @@ public:
 
 private:
     const std::vector<Ending>& running_;
+    const std::vector<NodeSet>& held_;  // the nodes of each
     const NodeSet& nodes_;
     int64_t step_;
     bool one_by_one_;
@@ -69,6 +71,7 @@ public:
            bool is_linear, int64_t kill_wait, int64_t origin)
         : usage_(std::move(usage)), after_(usage_), running_(std::move(running)), selector_(std::move(selector)),
           window_step_(window_step), is_linear_(is_linear), kill_wait_(kill_wait), origin_(origin) {
+        for (const Ending& ending : running_) held_.push_back(ending.share->nodes);
         find_idle();
     }
 
@@ -96,6 +99,7 @@ public:
     // A job runs from now on, with this place among the running jobs.
     void started(size_t place, Ending ending) {
         usage_.take(*ending.share);
+        held_.insert(held_.begin() + static_cast<ptrdiff_t>(place), ending.share->nodes);
         running_.insert(running_.begin() + static_cast<ptrdiff_t>(place), std::move(ending));
         changed(place);
         find_idle();
@@ -106,6 +110,7 @@ public:
         changed(place);
         usage_.give(*running_[place].share);
         running_.erase(running_.begin() + static_cast<ptrdiff_t>(place));
+        held_.erase(held_.begin() + static_cast<ptrdiff_t>(place));
         find_idle();
     }
 
@@ -113,11 +118,11 @@ public:
     Start earliest(const Asked& asked, const NodeSet& nodes, int64_t now, bool only_now) {
         if (!nodes.has_at_least(asked.least_nodes)) return {};
         Answer& answer = answer_to({asked.number, nodes});
-        if (const SharePointer& share = at_once(answer, asked, nodes)) return {now, share};
+        if (const SharePointer& share = at_once(answer, asked, nodes)) return {now, &share};
         if (only_now) return {};
         const Ending& last = later(answer, asked, nodes);
         if (!last.share) return {};
-        return {last.end > now ? last.end : std::max(last.end + kill_wait_, now + 1), last.share};
+        return {last.end > now ? last.end : std::max(last.end + kill_wait_, now + 1), &last.share};
     }
 
 private:
@@ -151,6 +156,7 @@ private:
 
     Usage usage_, after_;
     std::vector<Ending> running_;
+    std::vector<NodeSet> held_;  // the nodes of each
     std::shared_ptr<Selector> selector_;
     int64_t window_step_;
     bool is_linear_;
@@ -166,8 +172,8 @@ private:
     // a try follows depends on the next job that ends, be it on the nodes or not. So the job before it matters, too.
     void changed(size_t place) {
         if (changes_.size() == kMostChanges) forget();
-        NodeSet& touched = changes_.emplace_back(running_[place].share->nodes);
-        if (place) touched |= running_[place - 1].share->nodes;
+        NodeSet& touched = changes_.emplace_back(held_[place]);
+        if (place) touched |= held_[place - 1];
     }
 
     // Forget the changes, and the answers that nobody has asked for since the last of them.
@@ -229,7 +235,7 @@ private:
 
     // For a job that shares its nodes with nobody.
     Ending whole(const Asked& asked, const NodeSet& nodes) {
-        Tries tries(running_, nodes, window_step_, is_linear_, origin_);
+        Tries tries(running_, held_, nodes, window_step_, is_linear_, origin_);
         NodeSet idle;
         while (tries.next()) {
             idle = idle_[tries.place];
@@ -247,12 +253,12 @@ private:
             if (!usage_.exclusive.has(node)) free += usage_.cpus[node];
         });
         size_t done = 0;
-        Tries tries(running_, nodes, window_step_, is_linear_, origin_);
+        Tries tries(running_, held_, nodes, window_step_, is_linear_, origin_);
         while (tries.next()) {
             bool touched = false;
             for (; done < tries.place; ++done) {
+                if (!held_[done].meets(usable_)) continue;
                 const Share& share = *running_[done].share;
-                if (!share.nodes.meets(usable_)) continue;
                 after_.give(share);
                 if (share.exclusive) {
                     share.nodes.for_each([&](size_t node) {

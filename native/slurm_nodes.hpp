@@ -11,11 +11,17 @@
 namespace batsched::slurm {
 
 // A set of nodes, one bit for each of them, the first node being the lowest bit of the first word. All sets of a
-// machine have the same number of words; a few of them are kept without asking for memory.
+// machine have the same number of words. The first few are always there, and are kept without asking for memory; loops
+// over them have no end to look for.
 class NodeSet {
 public:
+    static constexpr size_t kFew = 4;
+
     NodeSet() = default;
-    explicit NodeSet(size_t words) : size_(words), many_(words > kFew ? words : 0) {}
+    explicit NodeSet(size_t words) : size_(std::max(words, kFew)), many_(words > kFew ? words : 0) {}
+
+    // How many words there are for so many nodes.
+    static size_t words_for(size_t nodes) { return std::max((nodes + 63) / 64, kFew); }
 
     uint64_t* data() { return size_ > kFew ? many_.data() : few_.data(); }
     const uint64_t* data() const { return size_ > kFew ? many_.data() : few_.data(); }
@@ -33,24 +39,20 @@ public:
     NodeSet& operator-=(const NodeSet& other) {
         return change(other, [](uint64_t mine, uint64_t its) { return mine & ~its; });
     }
-    bool operator==(const NodeSet&) const = default;
+    bool operator==(const NodeSet& other) const {
+        return size_ == other.size_ && !any(other, [](uint64_t mine, uint64_t its) { return mine ^ its; });
+    }
 
     bool meets(const NodeSet& other) const {
-        const uint64_t *mine = data(), *its = other.data();
-        uint64_t both = 0;
-        for (size_t word = 0; word < size_; ++word) both |= mine[word] & its[word];
-        return both;
+        return any(other, [](uint64_t mine, uint64_t its) { return mine & its; });
     }
 
     bool has_all(const NodeSet& other) const {
-        const uint64_t *mine = data(), *its = other.data();
-        uint64_t missing = 0;
-        for (size_t word = 0; word < size_; ++word) missing |= its[word] & ~mine[word];
-        return !missing;
+        return !any(other, [](uint64_t mine, uint64_t its) { return its & ~mine; });
     }
 
     bool is_empty() const {
-        return std::all_of(data(), data() + size_, [](uint64_t word) { return !word; });
+        return !any(*this, [](uint64_t mine, uint64_t) { return mine; });
     }
 
     int64_t count() const {
@@ -79,18 +81,30 @@ public:
     }
 
 private:
-    static constexpr size_t kFew = 4;
-
     size_t size_ = 0;
     std::array<uint64_t, kFew> few_{};
     std::vector<uint64_t> many_;
 
     template <class Function>
     NodeSet& change(const NodeSet& other, Function function) {
-        uint64_t* mine = data();
-        const uint64_t* its = other.data();
-        for (size_t word = 0; word < size_; ++word) mine[word] = function(mine[word], its[word]);
+        if (size_ == kFew) {
+            for (size_t word = 0; word < kFew; ++word) few_[word] = function(few_[word], other.few_[word]);
+        } else {
+            for (size_t word = 0; word < size_; ++word) many_[word] = function(many_[word], other.many_[word]);
+        }
         return *this;
+    }
+
+    // Whether there is anything in what a function makes of the words of both.
+    template <class Function>
+    bool any(const NodeSet& other, Function function) const {
+        uint64_t found = 0;
+        if (size_ == kFew) {
+            for (size_t word = 0; word < kFew; ++word) found |= function(few_[word], other.few_[word]);
+        } else {
+            for (size_t word = 0; word < size_; ++word) found |= function(many_[word], other.many_[word]);
+        }
+        return found;
     }
 };
 
@@ -105,7 +119,7 @@ struct Machine {
     bool is_uniform = false;                   // whether all nodes have the same number of processors
 
     size_t count() const { return cpus.size(); }
-    size_t words() const { return (cpus.size() + 63) / 64; }
+    size_t words() const { return NodeSet::words_for(cpus.size()); }
 };
 
 // What a job has of a node that it shares.

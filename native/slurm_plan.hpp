@@ -88,8 +88,9 @@ public:
         for (const Kept& step : kept_) future.memory.keep(step_of(step));
     }
 
-    // The same as find_start without anything special about the job, and with what the future remembers.
-    Found remembered_start(Future& future, const Asked& asked, const Look& look) {
+    // The same as find_start without anything special about the job, and with what the future remembers. What is found
+    // stays where it is until the next look.
+    const Found& remembered_start(Future& future, const Asked& asked, const Look& look) {
         Memory::Known* known = future.memory.find(asked.number, look.length);
         bool holds = known && known->since <= look.now && look.now < known->until && look.now < future.first_end() &&
                      future.outlives(known->nodes, known->nb_outlived);
@@ -97,7 +98,7 @@ public:
             note(known->found, look.length);
             return known->found;
         }
-        Found found = find_start(future, nullptr, asked, look, nullptr);
+        const Found& found = found_ = find_start(future, nullptr, asked, look, nullptr);
         bool is_now = found.start && *found.start <= look.now;
         bool is_last = found.start && found.share && *found.start >= end_;
         if (!is_now && !is_last && !waits_for_cleaning_ && look.now < future.first_end()) {
@@ -139,6 +140,7 @@ private:
     int64_t end_;                     // of the last one
     NodeSet nodes_, left_;        // what a search began with, and what is left of it
     NodeSet seen_;                // all nodes that a search has asked for
+    Found found_;                 // what the last one has found
     bool waits_for_cleaning_ = false;  // whether a search has found a start now on nodes that are not clean
 
     void note(const Found& found, int64_t length) {
@@ -198,9 +200,9 @@ private:
         Start earliest;
         bool makes_way = false;
         Found found;
-        auto not_found = [&found] {
-            found.start.reset();
-            found.share.reset();
+        auto found_at = [&found](int64_t start, const SharePointer& share) {
+            found.start = start;
+            found.share = share;
             return found;
         };
         while (true) {
@@ -208,12 +210,12 @@ private:
             left_ = asked.partition;
             if (reservations) {
                 std::optional<Allowed> allowed = reservations(later);
-                if (!allowed) return not_found();
+                if (!allowed) return found;
                 left_ &= allowed->nodes;
                 begin = allowed->begin;
                 end_of_reservation = allowed->end_of_reservation;
             }
-            later = leave(begin, std::max(begin, look.now) + look.length);
+            later = leave(begin, std::max(begin, look.now) + look.length, asked.least_nodes);
             left_ &= asked.nodes;
             if (end_of_reservation && end_of_reservation < end_ && (!later || end_of_reservation < later)) {
                 later = end_of_reservation;
@@ -228,31 +230,26 @@ private:
             }
             if (!earliest.share) {
                 if (later && !look.only_now) continue;
-                return not_found();
+                return found;
             }
             int64_t start = std::max(earliest.time, begin);
-            found.share = earliest.share;
-            found.cpus = found.share->cpus;
+            const Share& share = **earliest.share;
+            found.cpus = share.cpus;
             found.is_put_off = found.is_put_off || begin > earliest.time;
             if (start <= look.now) {
-                if (found.share->nodes.meets(look.completing)) {
+                if (share.nodes.meets(look.completing)) {
                     waits_for_cleaning_ = true;
                     start = look.now + 1;
                     later = 0;
                 } else {
-                    found.start = start;
                     if (makes_way) found.make_way_on = left_;
-                    return makes_way && look.only_now ? not_found() : found;
+                    return makes_way && look.only_now ? found : found_at(start, *earliest.share);
                 }
             }
-            if (look.only_now) return not_found();
+            if (look.only_now) return found;
             if (later && start > later) continue;
-            found.start = start;
-            if (start > look.now + window_) {
-                found.share.reset();
-                return found;
-            }
-            if (!is_kept(found.share->nodes, rounded(start), rounded(start + look.length))) return found;
+            if (start > look.now + window_) return found_at(start, nullptr);
+            if (!is_kept(share.nodes, rounded(start), rounded(start + look.length))) return found_at(start, *earliest.share);
             later = start;
         }
     }
@@ -293,34 +290,39 @@ private:
         return false;
     }
 
-    // Leave of the nodes of a search those that are kept for nobody in a span; when to try again if they are too few.
-    int64_t leave(int64_t start, int64_t end) {
+    // Leave of the nodes of a search those that are kept for nobody in a span; when to try again if they are too few. When
+    // there are fewer than the least number of nodes, and that time is known, it does not matter how many fewer.
+    int64_t leave(int64_t start, int64_t end, int64_t least) {
+        return words_ == NodeSet::kFew ? leave<NodeSet::kFew>(start, end, least) : leave<0>(start, end, least);
+    }
+
+    // The same for sets of so many words, or any number of them if that is 0.
+    template <size_t kWords>
+    int64_t leave(int64_t start, int64_t end, int64_t least) {
+        size_t words = kWords ? kWords : words_;
         nodes_ = left_;
+        const uint64_t* nodes = nodes_.data();
+        uint64_t* left = left_.data();
         int64_t later = 0;
         size_t place = first_after(start), beyond = first_begin_after(end);
         for (size_t last = std::min(beyond, spans_.size() - 1); !later && place <= last; ++place) {
-            if (place + 1 < spans_.size() && come_back(place)) later = end_of(place);
-            if (place < beyond) leave_free(place, place + 1);
+            const uint64_t* free = spans_.row(place);
+            if (place + 1 < spans_.size()) {
+                const uint64_t* next = spans_.row(place + 1);
+                uint64_t back = 0;
+                for (size_t word = 0; word < words; ++word) back |= nodes[word] & next[word] & ~(left[word] & free[word]);
+                if (back) later = end_of(place);
+            }
+            if (place < beyond) {
+                for (size_t word = 0; word < words; ++word) left[word] &= free[word];
+            }
         }
-        leave_free(place, beyond);
+        if (later && !left_.has_at_least(least)) return later;
+        for (; place < beyond; ++place) {
+            const uint64_t* free = spans_.row(place);
+            for (size_t word = 0; word < words; ++word) left[word] &= free[word];
+        }
         return later;
-    }
-
-    // Leave of the nodes of a search those that are free in some spans in turn.
-    void leave_free(size_t first, size_t end) {
-        for (size_t word = 0; word < words_; ++word) {
-            uint64_t left = left_.data()[word];
-            for (size_t place = first; place < end; ++place) left &= spans_.row(place)[word];
-            left_.data()[word] = left;
-        }
-    }
-
-    // Whether after a span there are nodes again that a search has not left.
-    bool come_back(size_t place) const {
-        const uint64_t *nodes = nodes_.data(), *left = left_.data(), *now = spans_.row(place), *next = spans_.row(place + 1);
-        uint64_t back = 0;
-        for (size_t word = 0; word < words_; ++word) back |= nodes[word] & next[word] & ~(left[word] & now[word]);
-        return back;
     }
 };
 

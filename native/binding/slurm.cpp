@@ -176,7 +176,7 @@ nb::tuple plan_starts(Plan& plan, Future& future, nb::handle records, nb::list s
     auto& selector = static_cast<KnowingSelector&>(future.selector());
     NodeSet unclean = node_set(completing, plan.words()), kept(plan.words());
     nb::object last = nb::none();
-    Found found;
+    const Found* found = nullptr;
     bool is_full = false;
     plan.remind(future);
     while (!plan.has_tried_enough()) {
@@ -188,17 +188,17 @@ nb::tuple plan_starts(Plan& plan, Future& future, nb::handle records, nb::list s
         seen.append(record);
         int64_t length = whole_number(nb::getattr(record, limit)) * 60;
         const Asked& asked = selector.known(nb::getattr(record, request));
-        found = plan.remembered_start(future, asked, {now, length, false, unclean});
-        if (found.cpus) nb::setattr(record, size, nb::int_(found.cpus));
+        found = &plan.remembered_start(future, asked, {now, length, false, unclean});
+        if (found->cpus) nb::setattr(record, size, nb::int_(found->cpus));
         last = std::move(record);
-        if (!found.start || !found.share) continue;
-        if (*found.start <= now) break;
-        kept |= found.share->nodes;
+        if (!found->start || !found->share) continue;
+        if (*found->start <= now) break;
+        kept |= found->share->nodes;
         is_full = plan.is_full();
         if (is_full) break;
-        plan.keep(future, found.share, *found.start, *found.start + length);
+        plan.keep(future, found->share, *found->start, *found->start + length);
     }
-    nb::object of_last = last.is_none() ? nb::none() : nb::object(as_tuple(found));
+    nb::object of_last = found ? nb::object(as_tuple(*found)) : nb::none();
     return nb::make_tuple(last, of_last, from_node_set(kept), is_full);
 }
 
@@ -244,7 +244,7 @@ void batsched::bind_slurm(nb::module_ module) {
     nb::class_<Plan>(module, "Plan")
         .def("__init__", [](Plan* plan, nb::handle machine, int64_t now, int64_t window, int64_t resolution,
                             nb::handle nodes, int64_t most_jobs, int64_t origin) {
-            NodeSet free = node_set(nodes, (nb::len(nb::object(machine.attr("nodes"))) + 63) / 64);
+            NodeSet free = node_set(nodes, NodeSet::words_for(nb::len(nb::object(machine.attr("nodes")))));
             new (plan) Plan(now, window, resolution, free, most_jobs, origin);
         })
         .def_prop_ro("begins", [](const Plan& plan) {
