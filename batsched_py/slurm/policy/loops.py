@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord, rank_of
@@ -54,26 +54,32 @@ class MainLoop:
     def _look(self, now: int, start: Start, full: bool, cancel: Cancel | None) -> bool:
         """Start those that may start; whether it has not stopped because it was to look at some only."""
         state, available = self._state, self._state.up
+        limits = state.limits if state.limits.are_set else None
         stopped = 0
         """Partitions that are stopped, as bits."""
-        most = len(state.waiting) if full else state.configuration.scheduling.default_queue_depth + 1
+        left = len(state.waiting) if full else state.configuration.scheduling.default_queue_depth + 1
         started: set[str] = set()
-        for place, record in enumerate(_due(state, now, started)):
-            partition, names_none = record.partition, not record.fields.reservation
-            if place >= most:
+        for record in _due(state, now, started):
+            if record.eligible > now or (started and record.job.id in started):
+                continue
+            if not left:
                 return False
-            if stopped & partition.bit and names_none:
+            left -= 1
+            partition, asked = record.partition, record.asked
+            if stopped & partition.bit and not record.fields.reservation:
                 self._marks = True
                 continue
-            if state.limits.forbid(record) or not state.licences.suffice(record.asked):
+            if limits is not None and limits.forbid(record):
                 continue
-            if record.asked.least_nodes > (available & partition.nodes).bit_count():
+            if asked.licences and not state.licences.suffice(asked):
+                continue
+            if asked.least_nodes > (available & partition.nodes).bit_count():
                 self._marks = True
             is_part = bool(record.fields.het)  # the backfill loop starts these
             waits = is_part or _try(state, record, now, available, start, cancel)
             if waits is None:
                 started.add(record.job.id)
-            elif waits and names_none and not _is_too_young(state, record, now):
+            elif waits and not record.fields.reservation and not _is_too_young(state, record, now):
                 stopped |= partition.bit
                 available &= ~partition.nodes
                 if stopped.bit_count() == len(state.partitions):
@@ -83,13 +89,21 @@ class MainLoop:
         return True
 
 
-def _due(state: State, now: int, started: Collection[str]) -> Iterator[WaitingRecord]:
-    """The jobs that the main loop looks at, as long as not too many were ``started`` in the meantime."""
+def _due(state: State, now: int, started: Collection[str]) -> Iterable[WaitingRecord]:
+    """The jobs that the main loop looks at, if they may start and have not, in the order of the queue."""
+    settings = state.configuration.scheduling
+    if settings.sched_max_job_start or settings.partition_job_depth:
+        return _some_due(state, now, started)
+    return list(state.waiting)
+
+
+def _some_due(state: State, now: int, started: Collection[str]) -> Iterator[WaitingRecord]:
+    """The same, as long as not too many were ``started`` in the meantime, and so many of each partition."""
     settings = state.configuration.scheduling
     most_started, depth = settings.sched_max_job_start, settings.partition_job_depth
     looked_at_of: Counter[str] = Counter()
     for record in list(state.waiting):
-        if record.eligible > now or (started and record.job.id in started):
+        if record.eligible > now or record.job.id in started:
             continue
         if most_started and len(started) >= most_started:
             return

@@ -242,17 +242,16 @@ class Multifactor(Priorities):
             record.give_priority(record.fields.priority or priority)
 
     def _computed(self, records: Sequence[WaitingRecord], now: int) -> Sequence[int]:
-        """The priorities of jobs that were given none."""
-        return [self._priority(record, now) for record in records]
-
-    def _priority(self, record: WaitingRecord, now: int) -> int:
-        """If no usage counts, only age and size make a difference."""
-        size, rest = record.parts
-        if size != record.cpus or self._counts_usage:
-            rest = weighted(self._settings, self._facts(record), self._scale).rest
-            record.parts = record.cpus, rest
-        age = now - (record.submitted if self._accrues_always else record.aged)
-        return priority_of(age_part(self._settings, age), rest)
+        """The priorities of jobs that were given none; if no usage counts, only age and size can change."""
+        settings, accrues_always, computed = self._settings, self._accrues_always, []
+        for record in records:
+            size, rest = record.parts
+            if size != record.cpus or self._counts_usage:
+                rest = weighted(settings, self._facts(record), self._scale).rest
+                record.parts = record.cpus, rest
+            age = now - (record.submitted if accrues_always else record.aged)
+            computed.append(priority_of(age_part(settings, age), rest))
+        return computed
 
     def parts(self, record: WaitingRecord) -> Mapping[str, float]:
         """The parts of a priority that are not 0; none of one that was given."""

@@ -137,7 +137,9 @@ class Slurm(Scheduler):
         self._cleaned: list[tuple[float, int, RunningRecord, bool]] = []
         """Until when the nodes of which jobs are cleaned up, and whether they tell when they are clean."""
         self._available = cluster.available
-        self._preempts = self._configuration.preemption.type != "none"
+        self._start = partial(self._begin_job, cluster)
+        preempts = self._configuration.preemption.type != "none"
+        self._make_way = partial(self._let_make_way, cluster) if preempts else None
         self._cancelled: set[str] = set()
         """Running jobs that make way for others."""
         self._in_grace: set[str] = set()
@@ -166,8 +168,7 @@ class Slurm(Scheduler):
         clock.has_jobs(now, bool(state.waiting))
         if state.waiting:
             state.relax(now)
-            start = partial(self._begin_job, cluster)
-            makes_way = partial(self._let_make_way, cluster) if self._preempts else None
+            start, makes_way = self._start, self._make_way
             full = clock.is_full_due(now)
             late = state.given_up(int(now))
             if late and (full or clock.is_main_due(now) or clock.is_backfill_due(now)):
@@ -196,8 +197,10 @@ class Slurm(Scheduler):
     def _held_until(self, now: float) -> float:
         """Until when no loop starts jobs, because jobs have ended lately whose nodes are not clean."""
         wait = self._configuration.scheduling.complete_wait
+        if not wait:
+            return -inf
         ends = (min(clean, int(running.ended) + wait + 1) for clean, _, running, _ in self._cleaned)
-        return max(ends, default=-inf) if wait else -inf
+        return max(ends, default=-inf)
 
     def _tell_causes(self, cluster: Cluster, now: int) -> None:
         """After a look at the queue, remark on each job that waits for another cause than before."""

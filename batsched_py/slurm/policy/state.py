@@ -353,6 +353,8 @@ class State:
 
     def next_moment(self, now: float) -> float:
         """When the next job may start that may not start now, or is given up."""
+        if not self._special:
+            return inf
         moments = [
             moment
             for each in self._special
@@ -377,6 +379,8 @@ class State:
 
     def given_up(self, now: int) -> Collection[Job]:
         """The jobs that cannot end before their deadlines any more."""
+        if not self._special:
+            return ()
         return {each.job.id: each.job for each in self._special if each.latest_start < now}.values()
 
     def sort(self) -> None:
