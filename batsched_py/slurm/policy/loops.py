@@ -62,16 +62,14 @@ class MainLoop:
         for record in _due(state, now, started):
             if record.eligible > now or (started and record.job.id in started):
                 continue
-            if not left:
-                return False
             left -= 1
+            if left < 0:
+                return False
             partition, asked = record.partition, record.asked
             if stopped & partition.bit and not record.fields.reservation:
                 self._marks = True
                 continue
-            if limits is not None and limits.forbid(record):
-                continue
-            if asked.licences and not state.licences.suffice(asked):
+            if (limits is not None and limits.forbid(record)) or not state.licences.suffice(asked):
                 continue
             if asked.least_nodes > (available & partition.nodes).bit_count():
                 self._marks = True
@@ -83,10 +81,14 @@ class MainLoop:
                 stopped |= partition.bit
                 available &= ~partition.nodes
                 if stopped.bit_count() == len(state.partitions):
-                    behind = (each for each in reversed(state.waiting) if each.rank > record.rank)
-                    self._marks = self._marks or any(each.eligible <= now for each in behind)
+                    self._marks = self._marks or self._are_behind(record, now)
                     break
         return True
+
+    def _are_behind(self, record: WaitingRecord, now: int) -> bool:
+        """Whether jobs that may start are behind one in the queue."""
+        behind = (each for each in reversed(self._state.waiting) if each.rank > record.rank)
+        return any(each.eligible <= now for each in behind)
 
 
 def _due(state: State, now: int, started: Collection[str]) -> Iterable[WaitingRecord]:
