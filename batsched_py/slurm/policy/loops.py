@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord, rank_of
 from batsched_py.slurm.policy.nodes import Share
@@ -57,14 +58,10 @@ class MainLoop:
         limits = state.limits if state.limits.are_set else None
         stopped = 0
         """Partitions that are stopped, as bits."""
-        left = len(state.waiting) if full else state.configuration.scheduling.default_queue_depth + 1
+        most = None if full else state.configuration.scheduling.default_queue_depth + 1
         started: set[str] = set()
-        for record in _due(state, now, started):
-            if record.eligible > now or (started and record.job.id in started):
-                continue
-            left -= 1
-            if left < 0:
-                return False
+        due = _due(state, now, started)
+        for record in islice(due, most):
             partition, asked = record.partition, record.asked
             if stopped & partition.bit and not record.fields.reservation:
                 self._marks = True
@@ -82,8 +79,8 @@ class MainLoop:
                 available &= ~partition.nodes
                 if stopped.bit_count() == len(state.partitions):
                     self._marks = self._marks or self._are_behind(record, now)
-                    break
-        return True
+                    return True
+        return next(due, None) is None
 
     def _are_behind(self, record: WaitingRecord, now: int) -> bool:
         """Whether jobs that may start are behind one in the queue."""
@@ -91,21 +88,13 @@ class MainLoop:
         return any(each.eligible <= now for each in behind)
 
 
-def _due(state: State, now: int, started: Collection[str]) -> Iterable[WaitingRecord]:
-    """The jobs that the main loop looks at, if they may start and have not, in the order of the queue."""
-    settings = state.configuration.scheduling
-    if settings.sched_max_job_start or settings.partition_job_depth:
-        return _some_due(state, now, started)
-    return list(state.waiting)
-
-
-def _some_due(state: State, now: int, started: Collection[str]) -> Iterator[WaitingRecord]:
-    """The same, as long as not too many were ``started`` in the meantime, and so many of each partition."""
+def _due(state: State, now: int, started: Collection[str]) -> Iterator[WaitingRecord]:
+    """The jobs that the main loop looks at, as long as not too many were ``started`` in the meantime."""
     settings = state.configuration.scheduling
     most_started, depth = settings.sched_max_job_start, settings.partition_job_depth
     looked_at_of: Counter[str] = Counter()
     for record in list(state.waiting):
-        if record.eligible > now or record.job.id in started:
+        if record.eligible > now or (started and record.job.id in started):
             continue
         if most_started and len(started) >= most_started:
             return
