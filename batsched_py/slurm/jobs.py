@@ -86,7 +86,7 @@ def _settle_shares(asked: Submission) -> None:
     """Processors and memory of each GPU become those of tasks and nodes, as if GPUs were spread evenly."""
     cpus, memory = asked.cpus_per_gpu, asked.memory_per_gpu
     asked.cpus_per_gpu, asked.memory_per_gpu = cpus and 0, memory and 0  # what was told needs no default
-    least, _ = asked.nodes or (1, None)
+    least, _ = asked.nodes
     tasks = asked.tasks or least * (asked.tasks_per_node or 1)
     of_node = asked.resources_per_node.get(GPU, 0)
     gpus = max(
@@ -245,7 +245,7 @@ class JobMaker:
 
     def _request(self, asked: Submission, partition: Partition) -> tuple[int, dict[str, Any]]:
         """How many tasks there are, and the field ``request``."""
-        least, most = asked.nodes or (1, None)
+        least, most = asked.nodes
         linear = self._configuration.selection.type == "linear"
         tasks = asked.tasks or least * (asked.tasks_per_node or 1)
         if most is not None and _has_open_range(asked):
@@ -254,7 +254,7 @@ class JobMaker:
         request: dict[str, Any] = {}
         if asked.cpus_per_task > 1:
             request |= {"tasks": tasks, "cores": asked.cpus_per_task}
-        if asked.nodes is not None and most is not None:
+        if most is not None:
             request["nodes"] = least if least == most or most > tasks == least else [least, max(most, least)]
         per_node = self._resources(asked.resources_per_node, asked.where)
         per_core, of_node = self._memory(asked, partition)
@@ -348,7 +348,7 @@ def _of_task(after: str, name: str, arrays: Collection[str]) -> str:
 
 def _has_open_range(asked: Submission) -> bool:
     """Whether a job asks for a range of nodes, and does not say how many tasks it has."""
-    least, most = asked.nodes or (1, None)
+    least, most = asked.nodes
     return most is not None and most > least and not (asked.tasks or asked.tasks_per_node)
 
 

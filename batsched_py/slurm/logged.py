@@ -31,7 +31,7 @@ from batsched_py.slurm.policy.job import FIELD, GPU
 from batsched_py.slurm.policy.settings import Configuration, Partition, Selection
 from batsched_py.slurm.reading import Clock, Findings
 from batsched_py.slurm.reservations import AGAIN
-from batsched_py.slurm.sbatch import Submission, licences, read_submit_line
+from batsched_py.slurm.sbatch import ANY_NODES, Submission, licences, read_submit_line
 from batsched_py.workload.batsim_json import RECORDED_FINISH
 from batsched_py.workload.dependencies import rewritten
 from batsched_py.workload.model import CANCELLED_AFTER, Workload
@@ -356,7 +356,7 @@ class _LogSubmissions:
     def _comes_to(self, said: Submission, row: int) -> bool:
         """Whether a command asks for as many processors, nodes and GPUs as the columns tell."""
         log = self.log
-        least, _ = said.nodes or (1, None)
+        least, most = said.nodes
         tasks = said.tasks or least * (said.tasks_per_node or 1)
         nodes, gpus = (log.more.get(name, np.full(len(log), -1))[row] for name in ("requested_nodes", "gpus"))
         asked_gpus = max(
@@ -366,7 +366,7 @@ class _LogSubmissions:
         )
         return (
             tasks * said.cpus_per_task == log.requested_processors[row]
-            and (nodes <= 0 or said.nodes is None or nodes == min(least, tasks))
+            and (nodes <= 0 or most is None or nodes == min(least, tasks))
             and asked_gpus == max(gpus, 0)
             and (log.requested_memory[row] <= 0 or not self._lacks_memory(said))
         )
@@ -473,7 +473,7 @@ class _LogSubmissions:
 def _asks_for_sizes(said: Submission) -> bool:
     """Whether a command tells anything of the sizes that columns have."""
     return bool(
-        said.nodes
+        said.nodes != ANY_NODES
         or said.tasks
         or said.tasks_per_node
         or said.cpus_per_task > 1

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.slurm.policy.settings import is_unused
 from batsched_py.slurm.reading import Findings, NotModelled, count, listed, megabytes, signed, time_limit
@@ -50,18 +51,36 @@ _GRES = re.compile(
 _GPUS = re.compile(rf"(?:(?P<type>{_TYPE}):)?{_COUNT}", re.IGNORECASE)
 
 
+State = Literal["running", "waiting"]
+
+ANY_NODES = (1, None)
+"""As many nodes as it takes, of a job that does not say."""
+
+
 class Submission(Struct, kw_only=True):
-    """A job as it was submitted: what a call of ``sbatch`` asks for, whatever file tells of it."""
+    """A job as it was submitted: what a call of ``sbatch`` asks for, whatever file tells of it.
+
+    Of a job that waits or runs on a live cluster, its field ``node_list`` has the nodes that it runs on, or
+    that it must have. One of ``priority`` 0 is held, or waits for ever.
+    """
 
     name: str = ""
     """The job's name in the workload."""
+    id: str = ""
+    """What a live cluster calls it: some tasks of an array have one, like ``12_[4-9%2]``."""
+    state: State = "waiting"
+    started: float | None = None
+    """Of a running job, in Unix time; of a waiting one, when Slurm plans to start it."""
+    eligible: float | None = None
+    """In Unix time."""
     where: str = ""
     """Where it stands in a file."""
     at: float = 0.0
     run_time: float = 0.0
-    nodes: tuple[int, int | None] | None = None
+    nodes: tuple[int, int | None] = ANY_NODES
     """At least and at most."""
-    tasks: int | None = None
+    tasks: int = 0
+    """0 if it did not say."""
     cpus_per_task: int = 1
     tells_cpus: bool = False
     """Whether it told how many processors a task has."""
@@ -91,6 +110,21 @@ class Submission(Struct, kw_only=True):
     """What goes into the field ``slurm`` of a job as it is."""
     extra: dict[str, Any] = field(default_factory=dict)
     """What else a log tells of a job, its request included, in the form of a workload."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs."""
+        return self.state == "running"
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it waits, and will not start."""
+        return not self.runs and self.fields["priority"] == 0
+
+    @property
+    def node_names(self) -> list[str]:
+        """The nodes that it runs on, or that it must have."""
+        return expand(self.fields.get("node_list", ""))
 
 
 def read_options(

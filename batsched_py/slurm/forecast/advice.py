@@ -66,10 +66,8 @@ def submitted(
         submission = read_options(shlex.split(words), where, findings)
         eligible = Clock(0.0, zone).moment(submission.begin, now) if submission.begin else None
     findings.check()
-    told = {name: getattr(submission, name) for name in submission.__struct_fields__}
-    told |= {"name": NEW, "begin": "", "tasks": submission.tasks or 0, "nodes": submission.nodes or (1, None)}
-    job = with_limit(LiveJob(id=NEW, state="waiting", eligible=eligible, **told), cluster.configuration)
     configuration = cluster.configuration
+    job = with_limit(replace(submission, id=NEW, name=NEW, begin="", eligible=eligible), configuration)
     if not job.partitions:
         job.partitions = tuple(each.name for each in configuration.partitions if each.default)[-1:]
         job = with_limit(job, configuration)

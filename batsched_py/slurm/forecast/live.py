@@ -13,12 +13,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batsched_py.protocol.hosts import expand
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
 from batsched_py.protocol.requests import MOST
@@ -29,13 +28,11 @@ from batsched_py.slurm.jobs import WORKLOAD, JobMaker
 from batsched_py.slurm.policy.job import GPU
 from batsched_py.slurm.policy.settings import Configuration
 from batsched_py.slurm.reading import Clock, Findings
-from batsched_py.slurm.sbatch import Submission, gres
+from batsched_py.slurm.sbatch import State, Submission, gres
 from batsched_py.slurm.scenario import words_of
 from batsched_py.workload.model import Workload
 from batsched_py.workload.sources.slurm_fields import resources
 from batsched_py.workload.swf.conventions import profile_name
-
-State = Literal["running", "waiting"]
 
 #: What Slurm calls the states that count here; a job in any other one is over.
 STATES: dict[str, State] = {
@@ -58,36 +55,8 @@ _GRES = "gres/"
 _NOT_FURTHER = ("cpu", "mem", "node", "billing")
 
 
-class LiveJob(Submission, kw_only=True):
-    """A job that waits or runs; moments are in Unix time.
-
-    Its field ``node_list`` has the nodes that it runs on, or that it must have. One of ``priority`` 0 is
-    held, or waits for ever.
-    """
-
-    id: str
-    """What Slurm calls it: some tasks of an array have one, like ``12_[4-9%2]``."""
-    state: State
-    nodes: tuple[int, int | None]
-    tasks: int
-    started: float | None = None
-    """Of a running job; of a waiting one, when Slurm plans to start it."""
-    eligible: float | None = None
-
-    @property
-    def runs(self) -> bool:
-        """Whether it runs."""
-        return self.state == "running"
-
-    @property
-    def is_held(self) -> bool:
-        """Whether it waits, and will not start."""
-        return not self.runs and self.fields["priority"] == 0
-
-    @property
-    def node_names(self) -> list[str]:
-        """The nodes that it runs on, or that it must have."""
-        return expand(self.fields.get("node_list", ""))
+LiveJob = Submission
+"""One that waits or runs."""
 
 
 class Live(Struct):
