@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,11 @@ from tests.mutants.reached import ORDER, WRITTEN, Test
 ROOT = Path(__file__).resolve().parents[2]
 UNNOTICED = Path(__file__).with_name("unnoticed.toml")
 
-#: So long may the tests of an area take without a fault.
+#: So many seconds of processor time may the tests of an area take without a fault.
 PATIENCE = 3600
+
+#: So many seconds by the clock beside it, for tests wait up to ten minutes and the machine may be busy.
+WAITS = 900
 
 
 @dataclass(frozen=True)
@@ -124,12 +127,10 @@ def too_little_noticed(
         copy = copied(root, Path(folder))
         for name, area in areas.items():
             chosen = drawn(copy, area, count, f"{seed} {name}")
-            began = time.monotonic()
             tests = all_tests(copy, name, area, chosen)
-            patience = 60 + 5 * (time.monotonic() - began)
             noticed, excused = 0, 0
             for number, fault in enumerate(chosen):
-                if is_noticed(fault, copy, in_order(tests, number, fault.path.stem), patience):
+                if is_noticed(fault, copy, in_order(tests, number, fault.path.stem)):
                     noticed += 1
                 elif reason := reasons.get(fault.name):
                     excused += 1
@@ -196,16 +197,17 @@ def all_tests(copy: Path, name: str, area: Area, chosen: Sequence[Fault]) -> lis
     return read_tests(written)
 
 
-def is_noticed(fault: Fault, copy: Path, tests: Sequence[str], patience: float) -> bool:
+def is_noticed(fault: Fault, copy: Path, tests: Sequence[Test]) -> bool:
     """Whether one of the tests, which run in this order, fails with it or does not end."""
+    names, patience = [test.name for test in tests], 60 + 5 * sum(test.seconds for test in tests)
     content = fault.into(copy)
     built = {path: path.read_bytes() for path in libraries(copy) if fault.path.suffix == ".hpp"}
     order = copy.parent / "order.json"
-    order.write_bytes(msgspec.json.encode(tests))
+    order.write_bytes(msgspec.json.encode(names))
     try:
         if fault.path.suffix == ".hpp" and not _is_built(copy):
             return True
-        files = dict.fromkeys(name.partition("::")[0] for name in tests)
+        files = dict.fromkeys(name.partition("::")[0] for name in names)
         return bool(first_failure(copy, list(files), patience, {ORDER: str(order)}))
     finally:
         (copy / fault.path).write_text(content, encoding="utf-8")
@@ -219,12 +221,19 @@ def first_failure(copy: Path, tests: Sequence[str], patience: float, variables: 
     environment = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **variables}
     plugins = ["-p", "no:cacheprovider", "-p", "reached"]
     command = [sys.executable, "-m", "pytest", "-x", "-q", *plugins, *tests]
+    seconds = round(patience)
     try:
         done = subprocess.run(
-            command, cwd=copy, env=environment, capture_output=True, timeout=patience, text=True
+            command,
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            timeout=patience + WAITS,
+            text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds)),
         )
     except subprocess.TimeoutExpired:
-        return f"they have not ended after {patience:.0f} s"
+        return f"they have not ended after {patience + WAITS:.0f} s"
     if not done.returncode:
         return ""
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]

@@ -36,8 +36,8 @@ def put_probes(folder: Path, faults: Sequence[Fault]) -> Mapping[Path, str]:
     return contents
 
 
-def in_order(tests: Sequence[Test], number: int, stem: str) -> list[str]:
-    """The names of the tests that reach a fault, or of all tests if that is not known of any.
+def in_order(tests: Sequence[Test], number: int, stem: str) -> list[Test]:
+    """The tests that reach a fault, or of all tests if that is not known of any.
 
     A few of each file go first, the quickest; files of the fault's name go before the others, and then those
     whose tests take the least time. Tests of one file stay together: they may share what is prepared.
@@ -48,11 +48,11 @@ def in_order(tests: Sequence[Test], number: int, stem: str) -> list[str]:
     for found in of_files.values():
         found.sort(key=lambda test: test.seconds)
 
-    def turns(part: slice) -> list[str]:
+    def turns(part: slice) -> list[Test]:
         parts = {file: found[part] for file, found in of_files.items()}
         files = sorted(
             parts, key=lambda file: (stem not in Path(file).stem, sum(each.seconds for each in parts[file]))
         )
-        return [test.name for file in files for test in parts[file]]
+        return [test for file in files for test in parts[file]]
 
     return turns(slice(FEW)) + turns(slice(FEW, None))
