@@ -245,7 +245,11 @@ def read_table(lines: Sequence[Line], findings: reading.Findings) -> Accounting:
         _read_associations(titles["account"], rows, accounting, findings)
     elif "name" in titles:
         for place, row in rows:
-            accounting.add_qos(read_values(row, QOS, place, findings), place, findings)
+            values = read_values(row, QOS, place, findings)
+            if "name" in values:
+                accounting.add_qos(values, place, findings)
+            else:
+                findings.mistake(place, "names no QOS")
     else:
         findings.mistake(where, "has neither a column Account nor a column Name, as sacctmgr -P prints them")
     return accounting
