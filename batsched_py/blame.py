@@ -101,7 +101,10 @@ def _lines_of_others(error: BaseException) -> list[traceback.FrameSummary]:
 
 def take_part(classes: Iterable[type]) -> None:
     """Take the packages that define these classes for what somebody wrote for this, although installed."""
+    known = len(_GUESTS)
     for cls in classes:
+        if cls.__module__.startswith("batsched_py."):
+            continue
         parts = cls.__module__.split(".")
         names = (".".join(parts[: number + 1]) for number in range(len(parts)))
         packages = (sys.modules[name] for name in names if name in sys.modules)
@@ -110,7 +113,8 @@ def take_part(classes: Iterable[type]) -> None:
             assert whole.__file__ is not None
             file = Path(whole.__file__).resolve()
             _GUESTS.add(file.parent if hasattr(whole, "__path__") else file)
-    is_installed.cache_clear()
+    if len(_GUESTS) > known:
+        is_installed.cache_clear()
 
 
 @cache

@@ -1,25 +1,32 @@
 """Many simulations in one process: each log is read once, and only what was asked for is kept.
 
-A simulation holds Python's lock from its beginning to its end, in the native engine, too. So a process runs
-one of them at a time, and threads gain nothing. Who has several processors starts several processes.
+Where the library takes all turns of a policy, it does so without Python's lock, and as many simulations go on
+at a time as there are processors. All else is Python's, of which a process does one thing at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec.structs import replace
 
 from batsched_py.analysis.windows import Window
 from batsched_py.api import lazy
 from batsched_py.api.simulate import Options, experiment_of, several
+from batsched_py.api.threads import done_in_order
+from batsched_py.campaign.executors import usable_cores
 from batsched_py.engines.native import library
 from batsched_py.errors import InputError
 from batsched_py.experiment import Choice, Experiment, Workloads
 from batsched_py.experiment.build import read_workloads, words_of
-from batsched_py.experiment.run import run_experiment
+from batsched_py.experiment.run import rare_garbage_collection, run_experiment
 from batsched_py.protocol.jobs import HostState
+from batsched_py.schedulers import SCHEDULERS
 from batsched_py.simulator.outputs import PREFIX, MemoryFiles
 from batsched_py.workload.model import Workload, as_jobs
 from batsched_py.workload.swf.quick_reader import NativeFinishes, NativeJobs
@@ -42,6 +49,12 @@ FIGURES = (
 
 #: What is measured over each window, by metric.
 Measured = dict[str, dict[str, float]]
+
+#: Of simulations with fewer jobs, threads do not make more in a time: Python's part is too large.
+LONG = 1000
+
+#: The users that the library has.
+_USERS_OF_LIBRARY = ("rigid", "think-time")
 
 
 def simulate_many(
@@ -67,17 +80,44 @@ def simulate_many(
 
     chosen = [Choice.of(*((each, {}) if isinstance(each, str) else each)) for each in several(schedulers)]
     windows = {text: Window.parse(text) for text in several(measure)}
-    rows: list[dict[str, Any]] = []
-    for number, workload in enumerate(several(workloads)):
-        experiment, logs, _ = experiment_of([workload], "fcfs", {}, users, user_options or {}, settings)
-        read = read_for_many(experiment, logs)
-        for choice in chosen:
-            actors = replace(experiment.actors, scheduler=choice)
-            one = replace(experiment, actors=actors)
-            found = measured(one, read, windows or {"": Window()}, metrics)
-            place = {"workload": number, "scheduler": choice.name, "options": choice.options}
-            rows += [place | ({"window": part} if windows else {}) | its for part, its in found.items()]
-    return pd.DataFrame(rows)
+
+    def rows_of(
+        place: dict[str, Any], experiment: Experiment, read: Sequence[Workload]
+    ) -> list[dict[str, Any]]:
+        found = measured(experiment, read, windows or {"": Window()}, metrics)
+        return [place | ({"window": part} if windows else {}) | its for part, its in found.items()]
+
+    def simulations() -> Iterator[partial[list[dict[str, Any]]]]:
+        for number, workload in enumerate(several(workloads)):
+            experiment, logs, _ = experiment_of([workload], "fcfs", {}, users, user_options or {}, settings)
+            read = read_for_many(experiment, logs)
+            for choice in chosen:
+                one = replace(experiment, actors=replace(experiment.actors, scheduler=choice))
+                place = {"workload": number, "scheduler": choice.name, "options": choice.options}
+                yield partial(rows_of, place, one, read)
+
+    with rare_garbage_collection:
+        tasks = simulations()
+        first = [*islice(tasks, 1)]
+        at_a_time = min((_nb_at_a_time(each.args[1], each.args[2], chosen) for each in first), default=1)
+        return pd.DataFrame([*chain.from_iterable(done_in_order(chain(first, tasks), at_a_time))])
+
+
+def _nb_at_a_time(one: Experiment, workloads: Sequence[Workload], chosen: Sequence[Choice]) -> int:
+    """How many simulations like this one go on at a time: several, if the library takes most of their time.
+
+    Code of others may keep something for the next simulation, so then they go on one after another.
+    """
+    users, words = one.actors.users, msgspec.json.encode([one, list(chosen)])
+    is_short = sum(len(workload.jobs) for workload in workloads) < LONG
+    if library is None or is_short or b".py:" in words or (users and users.name not in _USERS_OF_LIBRARY):
+        return 1
+    with suppress(InputError):  # which is told when its turn has come
+        policies = [SCHEDULERS.find(choice.name) for choice in chosen]
+        ours = all(policy.__module__.startswith("batsched_py.") for policy in policies)
+        if ours and all(hasattr(policy.schedule, "in_library") for policy in policies):
+            return usable_cores()
+    return 1
 
 
 def read_for_many(

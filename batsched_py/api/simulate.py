@@ -162,6 +162,7 @@ def simulate_experiment(
         wanted = progress and watched is None
         bar = shown("jobs", lambda: (simulation.outputs.nb_ended, nb_jobs)) if wanted else nullcontext()
         tell = telling_status(experiment, simulation, nb_jobs)
+        simulation.is_looked_at = wanted or answering is not None
         with bar, nullcontext() if answering is None else answering(tell):
             yield
 

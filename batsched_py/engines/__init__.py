@@ -61,6 +61,9 @@ class Simulation(ABC):
     """Tells the utilization until so many percent of the jobs are submitted, and how long that takes, if
     users react; none if only the rows of the jobs tell it."""
 
+    is_looked_at = False
+    """Whether other threads ask for its situation or its results while it goes on: it waits for them then."""
+
     outputs: Outputs
     machines: CountsHosts
     process: Decides
@@ -82,7 +85,7 @@ class Simulation(ABC):
 
     @abstractmethod
     def situation(self) -> Situation:
-        """How things stand; another thread may ask while the simulation goes on."""
+        """How things stand; another thread may ask while the simulation goes on, if that is looked at."""
 
     @property
     def drawn_joules(self) -> float:

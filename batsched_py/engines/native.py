@@ -60,6 +60,10 @@ def _in_library(method: Any) -> str | None:
     return what
 
 
+def pause() -> None:
+    """Do nothing: when Python is asked for that, it hears signals and what other threads want raised."""
+
+
 def misused(kind: str, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
     """A method was called with other arguments than it has: say so as the Python engine does."""
     getattr(_REFERENCE[kind], name)(None, *given, **named)
@@ -95,6 +99,7 @@ if library is not None:
             "number": kinds.number,
             "count": kinds.count,
             "refuse_copy": kinds.refuse_copy,
+            "pause": pause,
         }
     )
 
@@ -189,9 +194,9 @@ class NativeSimulation(Simulation):
         try:
             if of == "easy":
                 order = cluster._in_library(policy.backfill_order)
-                self._engine.take_turns_of_easy(order, policy.predictions)
+                self._engine.take_turns_of_easy(order, policy.predictions, self.is_looked_at)
             else:
-                self._engine.take_turns_of_conservative(policy.plan)
+                self._engine.take_turns_of_conservative(policy.plan, self.is_looked_at)
         finally:
             cluster._go_to(self._engine.now)
 

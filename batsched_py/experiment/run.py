@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import chain
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
@@ -64,7 +65,7 @@ def run_experiment(
             simulation = PythonSimulation(batsim, process)
             nb_jobs = sum(len(workload.jobs) for workload in workloads)
             go_through = partial(watched, batsim, process, nb_jobs)
-        with _rare_garbage_collection(), meanwhile(simulation):
+        with rare_garbage_collection, meanwhile(simulation):
             go_through()
         return simulation
     except BaseException:
@@ -72,21 +73,37 @@ def run_experiment(
         raise
 
 
-@contextmanager
-def _rare_garbage_collection() -> Iterator[None]:
-    """Leave what was read out of the search for garbage, and search rarely: a simulation makes hardly any."""
-    if gc.get_freeze_count():
-        yield
-        return
-    thresholds = gc.get_threshold()
-    gc.freeze()
-    if thresholds[0]:
-        gc.set_threshold(max(thresholds[0], _RARELY), *thresholds[1:])
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        gc.set_threshold(*thresholds)
+class _RareGarbageCollection:
+    """Leave what was read out of the search for garbage, and search rarely: a simulation makes hardly any.
+
+    Simulations may go on at the same time, in threads: the first begins this, and the last ends it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._nb_inside = 0
+        self._thresholds: tuple[int, int, int] | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._nb_inside += 1
+            if self._nb_inside > 1 or gc.get_freeze_count():  # which goes through all that is left out
+                return
+            self._thresholds = often, *others = gc.get_threshold()
+            gc.freeze()
+            if often:
+                gc.set_threshold(max(often, _RARELY), *others)
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._nb_inside -= 1
+            if not self._nb_inside and self._thresholds is not None:
+                gc.unfreeze()
+                gc.set_threshold(*self._thresholds)
+                self._thresholds = None
+
+
+rare_garbage_collection = _RareGarbageCollection()
 
 
 class _LeftBehind:

@@ -78,6 +78,9 @@ class _Files:
 
     def lines(self, path: Path, named_at: str) -> Iterator[ConfLine]:
         """The lines of a file that is named at a place."""
+        if "\0" in str(path):
+            self._report(named_at, "no file has such a name")
+            return
         file_itself = realpath(path)
         if file_itself in self._open:
             self._report(named_at, "this file includes itself")

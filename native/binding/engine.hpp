@@ -1,5 +1,7 @@
 // A simulation that Python has, and how Python looks at it.
 #pragma once
+#include <chrono>
+
 #include "formula.hpp"
 #include "free_nodes.hpp"
 #include "predictions.hpp"
@@ -74,10 +76,10 @@ struct Engine {
     bool has_ended = false;
 
     Engine(int64_t hosts, double speed) : simulation(hosts, speed) {
-        simulation.user_numbers.name_of = [](Job& job) -> std::optional<std::string> {
+        simulation.user_numbers.name_of = locked([](Job& job) {
             nb::object name = view_of(job).attr("user");
             return name.is_none() ? std::nullopt : std::optional(to_utf8(name));
-        };
+        });
     }
     Engine(const Engine&) = delete;
 
@@ -134,7 +136,7 @@ struct Engine {
         simulation.free = std::make_unique<FreeNodes>(simulation.machines.count, std::move(nodes));
         demand_of = std::move(function);
         number_of = [this](nb::handle job) { return nb::cast<int32_t>(demand_of(job)); };
-        simulation.demand_of = [this](Job& job) { return number_of(view_of(job)); };
+        simulation.demand_of = locked([this](Job& job) { return number_of(view_of(job)); });
     }
 
     void check_not_ended(const std::string& decision = "") const {
@@ -143,25 +145,25 @@ struct Engine {
 
     void set_estimate(nb::object function) {
         estimate = std::move(function);
-        simulation.estimate = [this](Job& job) {
+        simulation.estimate = locked([this](Job& job) {
             tell_time();
             return nb::cast<double>(estimate(view_of(job)));
-        };
+        });
     }
 
     void add_listener(nb::object listener) {
         listeners.push_back(listener);
-        simulation.on_end.push_back([this, number = listeners.size() - 1](const JobPtr& job) {
+        simulation.on_end.push_back(locked([this, number = listeners.size() - 1](const JobPtr& job) {
             tell_time();
             nb::object listener = listeners[number];
             listener(running_view_of(job));
-        });
+        }));
     }
 
     // Some lines are written by a function of Python, if there is one.
     static void set_write(Lines& lines, nb::object& write, nb::object function) {
         write = std::move(function);
-        if (!write.is_none()) lines.write = [&write](const std::string& text) { write(from_utf8(text)); };
+        if (!write.is_none()) lines.write = locked([&write](const std::string& text) { write(from_utf8(text)); });
     }
 
     // The energy that hosts draw is accounted for: the power of each host, idle, at almost no load and at full load.
@@ -194,23 +196,25 @@ struct Engine {
     // What the energy costs is added up by Python.
     void set_bill(nb::object object) {
         bill = std::move(object);
-        simulation.energy->meter.draw = [this](double since, double now, double watts) { bill.attr("draw")(since, now, watts); };
-        simulation.energy->on_end = [this] { bill.attr("job_ends")(); };
+        simulation.energy->meter.draw = locked([this](double since, double now, double watts) {
+            bill.attr("draw")(since, now, watts);
+        });
+        simulation.energy->on_end = locked([this] { bill.attr("job_ends")(); });
     }
 
     // What happens from outside, as pairs of the event and of what it does to its hosts: they go, come back, or neither.
     void set_outside(nb::iterable events) {
         outside = nb::iter(events);
-        simulation.next_outside = [this]() -> std::shared_ptr<Outside> {
+        simulation.next_outside = locked([this] {
             nb::object next = nb::steal(PyIter_Next(outside.ptr()));
             if (!next && PyErr_Occurred()) throw nb::python_error();
-            if (!next) return nullptr;
+            if (!next) return std::shared_ptr<Outside>();
             nb::object event = next[0];
             auto kind = static_cast<Outside::Kind>(nb::cast<int>(next[1]));
             Runs hosts = kind == Outside::Kind::kOther ? Runs() : runs_of(event.attr("hosts"));
             double time = nb::cast<double>(event.attr("time"));
             return std::make_shared<Outside>(Outside{kind, time, std::move(hosts), handle_of(std::move(event))});
-        };
+        });
     }
 
     // From now on it is counted how much each user uses the machine.
@@ -232,7 +236,7 @@ struct Engine {
     // What happens to jobs on their hosts is written to a Paje trace.
     void set_trace(nb::object object) {
         trace = std::move(object);
-        simulation.trace = [this](const Job& job, Step step) {
+        simulation.trace = locked([this](const Job& job, Step step) {
             nb::object hosts = host_set(job.hosts), clock = nb::float_(simulation.agenda.clock);
             switch (step) {
                 case Step::kLaunches: trace.attr("job_launches")(hosts, clock); break;
@@ -245,7 +249,7 @@ struct Engine {
                     break;
                 }
             }
-        };
+        });
     }
 
     // Lets go of all that Python has given, when the simulation is over.
@@ -270,17 +274,26 @@ struct Engine {
     }
 };
 
-// Goes through all turns of a policy, which the library takes. Now and then, other threads may look how far it is, and a
-// signal may end it.
+// Goes through all turns of a policy, which the library takes. Python's lock is needed only where Python is asked, so
+// other threads go on meanwhile; if they look at this simulation, now and then only. In a pause, a signal may end it.
+// The first turns keep the lock: to let go of it costs more than a short simulation gains.
 template <class Turn>
-void take_turns(Simulation& simulation, Turn take_turn) {
+void take_turns(Simulation& simulation, bool is_looked_at, Turn take_turn) {
+    using Clock = std::chrono::steady_clock;
     constexpr int kMany = 256;
+    constexpr auto kPause = std::chrono::milliseconds(50);
+    std::optional<nb::gil_scoped_release> unlocked;
+    Clock::time_point next_pause;
     for (int turn = 1; simulation.advance(); ++turn) {
         take_turn();
-        if (turn % kMany) continue;
-        nb::gil_scoped_release others_go_on;
-        nb::gil_scoped_acquire go_on;
-        if (PyErr_CheckSignals()) throw nb::python_error();
+        if (turn % kMany || Clock::now() < next_pause) continue;
+        locked([] { types.pause(); })();
+        if (is_looked_at) {
+            nb::gil_scoped_release others_look;
+        } else {
+            if (!unlocked) unlocked.emplace();
+            next_pause = Clock::now() + kPause;
+        }
     }
 }
 

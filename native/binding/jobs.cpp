@@ -12,6 +12,7 @@ public:
     PythonSource(nb::object jobs, nb::dict profiles) : jobs_(nb::iter(jobs)), profiles_(std::move(profiles)) {}
 
     JobPtr next() override {
+        nb::gil_scoped_acquire lock;
         nb::object object = nb::steal(PyIter_Next(jobs_.ptr()));
         if (!object) {
             if (PyErr_Occurred()) throw nb::python_error();
@@ -37,14 +38,25 @@ public:
     PythonUser(nb::object user, bool hears_starts, nb::object refusal, const Simulation& simulation)
         : user_(std::move(user)), refusal_(std::move(refusal)), hears_starts_(hears_starts), simulation_(simulation) {}
 
-    std::string name() const override { return to_utf8(types.user_name(user_)); }
+    ~PythonUser() override {
+        nb::gil_scoped_acquire lock;
+        user_.reset();
+        refusal_.reset();
+    }
+
+    std::string name() const override {
+        nb::gil_scoped_acquire lock;
+        return to_utf8(types.user_name(user_));
+    }
     bool hears_starts() const override { return hears_starts_; }
 
     double next_time() override {
+        nb::gil_scoped_acquire lock;
         return blamed("next_time", [&] { return nb::cast<double>(types.next_time(user_)); });
     }
 
     void submit(double now, Actions& actions) override {
+        nb::gil_scoped_acquire lock;
         for (nb::handle action : types.actions(user_, now, simulation_.now())) {
             if (nb::isinstance(action, types.submission)) {
                 actions.submissions.push_back(submission_from(action));
@@ -56,10 +68,12 @@ public:
     }
 
     void job_started(Job& job, double now) override {
+        nb::gil_scoped_acquire lock;
         blamed("job_started", [&] { return user_.attr("job_started")(object_of(job.source), now); });
     }
 
     void job_ended(Job& job, double now) override {
+        nb::gil_scoped_acquire lock;
         nb::object submitted = object_of(job.as_submitted().source);
         blamed("job_ended", [&] { return user_.attr("job_ended")(submitted, state_of(job), now); });
     }
@@ -104,17 +118,34 @@ public:
     PythonHolds(nb::object holds, Engine& engine) : holds_(std::move(holds)), engine_(engine) {}
 
     bool submitted(Job& job, bool could_be_granted) override {
+        nb::gil_scoped_acquire lock;
         return nb::cast<bool>(call("submitted", view_of(job), could_be_granted));
     }
-    void started(Job& job) override { call("started", view_of(job)); }
-    void over(Job& job, bool success) override { call("over", view_of(job), success); }
+    void started(Job& job) override {
+        nb::gil_scoped_acquire lock;
+        call("started", view_of(job));
+    }
+    void over(Job& job, bool success) override {
+        nb::gil_scoped_acquire lock;
+        call("over", view_of(job), success);
+    }
     void comes_back(Job& ended) override {
+        nb::gil_scoped_acquire lock;
         Job& first = ended.execution->first ? *ended.execution->first : ended;
         call("comes_back", view_of(first), from_utf8(ended.id), from_utf8(Restarts::name_of_next(ended)));
     }
-    void wake() override { call("wake"); }
-    bool settle() override { return nb::cast<bool>(call("settle")); }
-    void look_after(bool more_may_come) override { call("look_after", more_may_come); }
+    void wake() override {
+        nb::gil_scoped_acquire lock;
+        call("wake");
+    }
+    bool settle() override {
+        nb::gil_scoped_acquire lock;
+        return nb::cast<bool>(call("settle"));
+    }
+    void look_after(bool more_may_come) override {
+        nb::gil_scoped_acquire lock;
+        call("look_after", more_may_come);
+    }
 
 private:
     nb::object holds_;

@@ -277,7 +277,7 @@ using namespace batsched;
 NB_MODULE(_native, module) {
     nb::set_leak_warnings(false);  // a process may end in the middle of a simulation
     module.attr("SOURCES") = BATSCHED_PY_SOURCES;
-    Handle::release = [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); };
+    Handle::release = [](void* object) { locked(Py_DecRef)(static_cast<PyObject*>(object)); };
     nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
         try {
             std::rethrow_exception(pointer);
@@ -306,7 +306,8 @@ NB_MODULE(_native, module) {
             {"check_job", &types.check_job}, {"check_name", &types.check_name},
             {"check_function", &types.check_function}, {"expected", &types.expected},
             {"number", &types.number}, {"count", &types.count},
-            {"misused", &types.misused}, {"refuse_copy", &types.refuse_copy}};
+            {"misused", &types.misused}, {"refuse_copy", &types.refuse_copy},
+            {"pause", &types.pause}};
         for (auto& [name, type] : wanted) {
             if (given.contains(name)) *type = nb::handle(given[name]).inc_ref();
         }

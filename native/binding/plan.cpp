@@ -175,10 +175,10 @@ void bind_plan(nb::module_& module) {
 }
 
 // The turns of conservative backfilling (specification: batsched_py/schedulers/conservative.py).
-void take_turns_of_conservative(Engine& engine, PlanView& view) {
+void take_turns_of_conservative(Engine& engine, PlanView& view, bool is_looked_at) {
     Simulation& simulation = engine.simulation;
     Runs there = simulation.free->there().runs();
-    take_turns(simulation, [&] {
+    take_turns(simulation, is_looked_at, [&] {
         if (there != simulation.free->there().runs()) {
             there = simulation.free->there().runs();
             view.plan = simulation.free->plan(simulation.now(), simulation.running);

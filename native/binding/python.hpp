@@ -20,8 +20,17 @@ inline struct Types {
     nb::handle running_job, reservation, availability_profile;
     nb::handle without_dependencies;
     nb::handle blame, next_time, actions, user_name;
-    nb::handle check_job, check_name, check_function, expected, number, count, misused, refuse_copy;
+    nb::handle check_job, check_name, check_function, expected, number, count, misused, refuse_copy, pause;
 } types;
+
+// Asks Python, with its lock, which the library may have let go of.
+template <class Function>
+auto locked(Function function) {
+    return [function = std::move(function)](auto&&... given) {
+        nb::gil_scoped_acquire lock;
+        return function(std::forward<decltype(given)>(given)...);
+    };
+}
 
 // --- what a policy hands over: anything unusual is checked by Python, so that both engines say the same of it -----
 

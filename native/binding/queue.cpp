@@ -280,10 +280,11 @@ void start_fitting(nb::handle self, nb::object order, nb::handle only_new, nb::h
 }
 
 // The turns of a policy made of EASY whose orders are formulas, if it has any.
-void take_turns_of_easy(nb::handle self, std::shared_ptr<Formula> order, std::shared_ptr<Predictions> predictions) {
+void take_turns_of_easy(nb::handle self, std::shared_ptr<Formula> order, std::shared_ptr<Predictions> predictions,
+                        bool is_looked_at) {
     Engine& engine = engine_of(self);
     Simulation& simulation = engine.simulation;
-    take_turns(simulation, [&] {
+    take_turns(simulation, is_looked_at, [&] {
         if (predictions) predictions->correct();
         JobPtr head = start_heads(self);
         if (head && simulation.queue.size() > 1) backfill(simulation, *head, (order ? order : engine.formula).get());
@@ -380,7 +381,7 @@ void bind_queue(nb::module_& module, nb::class_<Engine>& engine) {
             self.kept = is_kept ? std::make_shared<KeptOrder>() : nullptr;
             self.simulation.reorder();
         }, nb::arg(), nb::arg(), nb::arg().none())
-        .def("take_turns_of_easy", &take_turns_of_easy, nb::arg().none(), nb::arg().none())
+        .def("take_turns_of_easy", &take_turns_of_easy, nb::arg().none(), nb::arg().none(), nb::arg())
         .def("start_from_head", &start_from_head)
         .def("start_fitting", &start_fitting, nb::arg().none(), nb::arg(), nb::arg().none())
         .def("count_use", &Engine::count_use, nb::keep_alive<0, 1>())

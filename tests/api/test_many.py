@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import gc
+import signal
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from weakref import ref
 
+import pandas as pd
 import pytest
 
 import batsched_py as bp
 from batsched_py.api.many import FIGURES, read_for_many
 from batsched_py.api.simulate import experiment_of
 from batsched_py.errors import InputError
+from batsched_py.experiment.run import run_experiment
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.easy import Easy
 from batsched_py.workload.swf.quick_reader import NativeJobs
 
 SAMPLE = Path(__file__).parents[2] / "workloads" / "sample.swf"
 
-SCHEDULERS = ["fcfs", "easy", ("easy", {"order": "wait / walltime"}), "conservative"]
+SCHEDULERS: list[str | tuple[str, dict[str, str]]] = [
+    "fcfs",
+    "easy",
+    ("easy", {"order": "wait / walltime"}),
+    "conservative",
+]
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +106,81 @@ def test_simulations_are_forgotten(log: bp.Log, monkeypatch: pytest.MonkeyPatch)
         gc.enable()
     assert len(made) == 12
     assert most <= 5
+
+
+# --- several at a time ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def at_a_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
+    """With four processors; by which threads simulations were gone through."""
+    threads: set[str] = set()
+
+    def outcome(*given: Any) -> Any:
+        threads.add(threading.current_thread().name)
+        return run_experiment(*given)
+
+    monkeypatch.setattr("batsched_py.api.many.usable_cores", lambda: 4)
+    monkeypatch.setattr("batsched_py.api.many.LONG", 1)
+    monkeypatch.setattr("batsched_py.api.many.run_experiment", outcome)
+    before = threading.active_count()
+    yield threads
+    assert threading.active_count() == before
+
+
+OF_LIBRARY: list[str | tuple[str, dict[str, str]]] = [
+    "easy",
+    "easy-sjbf",
+    ("easy", {"order": "wait / walltime"}),
+    "conservative",
+]
+
+
+@pytest.mark.parametrize("users", [None, "think-time"])
+def test_threads_change_nothing(
+    log: bp.Log, at_a_time: set[str], monkeypatch: pytest.MonkeyPatch, users: str | None
+) -> None:
+    pytest.importorskip("batsched_py._native")
+    several = bp.simulate_many([log, log.first(200)], OF_LIBRARY * 2, users=users, hosts=64)
+    assert len(at_a_time) > 1
+    monkeypatch.setattr("batsched_py.api.many.usable_cores", lambda: 1)
+    pd.testing.assert_frame_equal(
+        bp.simulate_many([log, log.first(200)], OF_LIBRARY * 2, users=users, hosts=64), several
+    )
+
+
+def test_code_of_others_is_called_as_without_threads(
+    log: bp.Log, at_a_time: set[str], tmp_path: Path
+) -> None:
+    """It may keep something from one simulation to the next, as this policy does."""
+    (tmp_path / "own.py").write_text(
+        "import sys\n"
+        "import batsched_py as bp\n"
+        "class Alternating(bp.Scheduler):\n"
+        "    def begin(self, cluster):\n"
+        "        sys.turn = 1 - getattr(sys, 'turn', 0)\n"
+        "    def schedule(self, cluster):\n"
+        "        cluster.start_fitting() if sys.turn else cluster.start_from_head()\n"
+    )
+    table = bp.simulate_many(log, ["easy", f"{tmp_path}/own.py:Alternating"] * 3, hosts=64)
+    waits = table["mean_waiting_time"]
+    assert waits[1] == waits[5] != waits[3]
+    assert waits[0] == waits[2] == waits[4]
+    assert at_a_time == {threading.current_thread().name}
+
+
+def test_the_first_of_the_faults_is_told(log: bp.Log, at_a_time: set[str]) -> None:
+    wrong = [("easy", {"order": f"no-{number}"}) for number in range(2)]
+    with pytest.raises(InputError, match="no-0"):
+        bp.simulate_many(log, ["easy"] * 5 + wrong + ["easy"] * 5, hosts=64)
+
+
+def test_an_interruption_ends_all_threads(log: bp.Log, at_a_time: set[str]) -> None:
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            bp.simulate_many(log, ["easy", "conservative"] * 100_000, hosts=64)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
