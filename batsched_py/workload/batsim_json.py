@@ -34,9 +34,14 @@ RECORDED_FINISH = "recorded_finish"
 _LARGEST = 2**53
 
 
+#: So many different other fields of jobs are remembered at most, to be shared by those that have the same.
+_MOST_SHARED = 1 << 14
+
+
 class _File(Struct):
     nb_res: int
-    jobs: list[dict[str, Any]]
+    jobs: list[msgspec.Raw]
+    """Each is decoded when it is read: all at once would take several times the memory of the jobs."""
     profiles: dict[str, dict[str, Any]]
 
 
@@ -48,7 +53,7 @@ def read_batsim_json(path: str | Path, name: str, dialect: Dialect | None = None
     """
     content = _read_file(path)
     dialect = dialect or _dialect(content)
-    jobs = [_read_job(path, index, fields, name, dialect) for index, fields in enumerate(content.jobs)]
+    jobs = list(_read_jobs(path, content, dialect, name))
     seen: dict[str, int] = {}
     for index, job in enumerate(jobs):
         if job.profile not in content.profiles:
@@ -98,16 +103,43 @@ def _dialect(content: _File) -> Dialect:
     return max(DIALECTS.values(), key=lambda dialect: sum(kind in dialect.profile_types for kind in types))
 
 
-def _read_job(path: str | Path, index: int, fields: dict[str, Any], workload: str, dialect: Dialect) -> Job:
-    try:
-        job = dialect.read_job(fields, workload)
-        if "request" in job.extra:
-            read_request(job.size, job.extra["request"])
-        malleable_of(job)
-        return job
-    except (ProtocolError, ValueError) as error:
-        label = f" ({fields['id']})" if "id" in fields else ""
-        raise InputError(f"{path}: job {index}{label}: {error}") from None
+def _read_jobs(path: str | Path, content: _File, dialect: Dialect, workload: str | None) -> Iterator[Job]:
+    """The jobs of a file; without the name of a workload, each tells its own or is of ``w0``.
+
+    Those that ask for the same and have the same other fields share them.
+    """
+    known: dict[tuple[int, str], dict[str, Any]] = {}
+    names = {name: name for name in content.profiles}
+    for index, fields in enumerate(_decoded_jobs(path, content)):
+        try:
+            job = dialect.read_job(fields, workload or str(fields.get("id")).rpartition("!")[0] or "w0")
+            key = job.size, repr(job.extra)
+            if key not in known:
+                if "request" in job.extra:
+                    read_request(job.size, job.extra["request"])
+                malleable_of(job)
+                if len(known) >= _MOST_SHARED:
+                    known.clear()
+                known[key] = job.extra
+        except (ProtocolError, ValueError) as error:
+            label = f" ({fields['id']})" if "id" in fields else ""
+            raise InputError(f"{path}: job {index}{label}: {error}") from None
+        profile = names.get(job.profile, job.profile)
+        yield Job(job.id, job.submission_time, job.size, job.walltime, profile, known[key])
+
+
+def _decoded_jobs(path: str | Path, content: _File) -> Iterator[dict[str, Any]]:
+    """The objects of the jobs of a file, one after another; what was decoded is let go."""
+    decode, waiting = msgspec.json.Decoder(dict[str, Any]).decode, content.jobs
+    content.jobs = []
+    waiting.reverse()
+    for index in range(len(waiting)):
+        try:
+            yield decode(waiting.pop())
+        except msgspec.ValidationError as error:
+            raise InputError(f"{path}: not a Batsim workload: {error} - at `$.jobs[{index}]`") from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InputError(f"{path}: not a Batsim workload: {error}") from None
 
 
 def _needed_profiles(
@@ -164,15 +196,11 @@ def read_content(path: str | Path) -> Content:
     """Read a workload file without leaving anything out; the types of its profiles tell its dialect."""
     file = _read_file(path)
     dialect = _dialect(file)
-    jobs = []
-    for index, fields in enumerate(file.jobs):
-        workload = str(fields.get("id")).rpartition("!")[0] or "w0"
-        jobs.append(_read_job(path, index, fields, workload, dialect))
     members = _decode(path, dict)
     return Content(
         about={name: value for name, value in members.items() if name not in ("jobs", "profiles")},
-        ids=[fields["id"] for fields in file.jobs],
-        jobs=jobs,
+        ids=[fields["id"] for fields in members["jobs"]],
+        jobs=list(_read_jobs(path, file, dialect, None)),
         profiles={name: dialect.read_profile(fields) for name, fields in file.profiles.items()},
     )
 
