@@ -34,15 +34,11 @@ from batsched_py.protocol.profiles import Delay, Profile
 from batsched_py.protocol.shown import shown
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.simulator.machine_files import read_toml_machine
-from batsched_py.slurm.changes import changed, with_more_nodes, with_partitions
+from batsched_py.slurm.changes import Rule, changed, fitted, with_more_nodes, with_partitions
 from batsched_py.slurm.comparison import Compared, compare, simulated_jobs, with_workload
 from batsched_py.slurm.jobs import WORKLOAD
-from batsched_py.slurm.longer import Rule, fitted
 from batsched_py.slurm.policy.job import fields_of
-from batsched_py.slurm.policy.settings import (
-    Configuration,
-    read_configuration,
-)
+from batsched_py.slurm.policy.settings import Configuration, read_configuration
 from batsched_py.slurm.reservations import BEFORE
 from batsched_py.slurm.scenario import CONFIGURATION, PLATFORM, WORKLOAD_FILE, configuration_text
 from batsched_py.workload.batsim_json import RECORDED_FINISH, read_batsim_json, write_batsim_json

@@ -19,8 +19,8 @@ from batsched_py.analysis.pages import figure, section, tiles, time_text, write_
 from batsched_py.analysis.runs import Estimate
 from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
+from batsched_py.slurm.changes import Rule
 from batsched_py.slurm.comparison import GROUPINGS, Compared, by_group, labels, usage, usage_figure, waits_of
-from batsched_py.slurm.longer import Rule
 from batsched_py.slurm.policy.settings import read_configuration
 from batsched_py.slurm.prepared import Phase, Prepared
 from batsched_py.slurm.worth import Worth, read_worth

@@ -7,6 +7,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from math import inf
 from operator import attrgetter
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
@@ -15,7 +16,6 @@ from batsched_py.ledger.nodes import NodeMachine, demand_of
 from batsched_py.protocol.hosts import HostSet, compact, expand
 from batsched_py.protocol.jobs import Host, Job
 from batsched_py.protocol.requests import Request, read_request
-from batsched_py.slurm.policy.access import Never, why_not_in
 from batsched_py.slurm.policy.causes import Causes
 from batsched_py.slurm.policy.job import (
     Asked,
@@ -32,7 +32,7 @@ from batsched_py.slurm.policy.nodes import Machine, Node, natural, places
 from batsched_py.slurm.policy.plan import kernel_of
 from batsched_py.slurm.policy.priorities import Basic, ByFormula, Multifactor, Priorities
 from batsched_py.slurm.policy.selection import bits
-from batsched_py.slurm.policy.settings import Configuration, NodeSettings, Partition, Switch
+from batsched_py.slurm.policy.settings import ROOT, Configuration, NodeSettings, Partition, Switch
 from batsched_py.slurm.policy.state import Preemption, Reservations, State
 from batsched_py.slurm.policy.topology import Switches
 from batsched_py.slurm.policy.turns import RUNS_ALREADY, turns_of
@@ -56,6 +56,14 @@ def _asking(job: Job) -> tuple[Request, JobFields]:
             f"job {job.id}: slurm: tasks of {fields.cpus_per_task} processors do not make {request.tasks}"
         )
     return request, fields
+
+
+class Never(Struct, frozen=True):
+    """Why a job can never run, as Slurm has it."""
+
+    reason: str
+    is_refused: bool = False
+    """Whether Slurm refuses it at its submission; others wait for ever."""
 
 
 class Setup:
@@ -260,7 +268,7 @@ class Setup:
         if record.fields.runs:
             return None
         account, asked = self._accounts.account_of(record), record.asked
-        if why := why_not_in(record, account, qos, flags, time_limit, self._configuration):
+        if why := _why_not_in(record, account, qos, flags, time_limit, self._configuration):
             return why
         if self._selector.select(record.relaxed or asked, asked.nodes, self._empty) is None:
             return Never("BadConstraints", is_refused=True)
@@ -311,3 +319,52 @@ class Setup:
             memory_per_node=of_node or 0,
             most_memory_per_cpu=selection.max_mem_per_cpu if most is None else most,
         )
+
+
+def _why_not_in(
+    record: WaitingRecord,
+    account: str,
+    qos: str,
+    flags: Collection[str],
+    time_limit: float,
+    configuration: Configuration,
+) -> Never | None:
+    """Why the partition of a record does not take its job, if it does not; the flags are those of its QOS."""
+    partition = record.partition.settings
+    refuses = configuration.scheduling.enforce_part_limits != "no"
+    if partition.state not in ("up", "drain"):
+        return Never("PartitionDown", partition.state == "inactive")
+    if not _takes_user(partition, record.job.user or "", configuration):
+        return Never("AccessDenied", is_refused=True)
+    if not record.fields.reservation and (partition.req_resv or "require_reservation" in flags):
+        return Never("ReservationRequired", is_refused=True)
+    if partition.max_time < time_limit < inf and "partition_time_limit" not in flags:
+        return Never("PartitionTimeLimit", refuses)
+    if not _takes_size(partition, record, flags):
+        return Never("PartitionNodeLimit", refuses)
+    if not _is_let_in(account, partition.allow_accounts, partition.deny_accounts):
+        return Never("AccountNotAllowed", refuses)
+    if qos and not _is_let_in(qos, partition.allow_qos, partition.deny_qos):
+        return Never("QOSNotAllowed", refuses)
+    return None
+
+
+def _is_let_in(name: str, allowed: Collection[str], denied: Collection[str]) -> bool:
+    """Whether an account or a QOS is let in; who is allowed counts before who is denied."""
+    return name in allowed if allowed else name not in denied
+
+
+def _takes_size(partition: Partition, record: WaitingRecord, flags: Collection[str]) -> bool:
+    """Whether a job asks for neither too many nodes nor too few."""
+    asked, most = record.asked, inf if partition.max_nodes is None else partition.max_nodes
+    is_too_large = asked.least_nodes > most and "partition_max_nodes" not in flags
+    return not is_too_large and (asked.most_nodes >= partition.min_nodes or "partition_min_nodes" in flags)
+
+
+def _takes_user(partition: Partition, user: str, configuration: Configuration) -> bool:
+    """Whether a user may use a partition; where nobody knows the groups, all of them."""
+    groups = configuration.groups
+    if user == ROOT:
+        return True
+    allowed = {each for name in partition.allow_groups for each in groups.get(name, ())}
+    return not partition.root_only and (user in allowed or not (groups and partition.allow_groups))

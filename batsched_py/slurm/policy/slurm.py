@@ -19,13 +19,12 @@ from batsched_py.protocol.events import ExecuteJob
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.slurm.policy.access import Never
 from batsched_py.slurm.policy.clock import Clock, TimeLimits
 from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord, fields_of
 from batsched_py.slurm.policy.loops import Backfill, MainLoop
 from batsched_py.slurm.policy.nodes import Share
 from batsched_py.slurm.policy.settings import Configuration, read_configuration
-from batsched_py.slurm.policy.setup import Setup
+from batsched_py.slurm.policy.setup import Never, Setup
 from batsched_py.slurm.policy.submit_plugin import Refused, Submissions
 from batsched_py.slurm.policy.taking import Hosts
 from batsched_py.slurm.policy.turns import AgesOfTasks
