@@ -24,6 +24,7 @@ from batsched_py.slurm.policy.settings import (
     Configuration,
     NodeSettings,
     Partition,
+    PowerSaving,
     Preemption,
     Priority,
     Scheduling,
@@ -38,6 +39,7 @@ _TABLES: dict[str, type[Struct]] = {
     "selection": Selection,
     "priority": Priority,
     "preemption": Preemption,
+    "power": PowerSaving,
     "": Configuration,
 }
 #: Slurm takes no notice of age and usage if it has no database, and computes a priority once only.
@@ -169,10 +171,20 @@ class _Reader:
         content: dict[str, Any] = {
             table: msgspec.convert(self._values[table], kind) for table, kind in _TABLES.items() if table
         }
+        if "power.suspend_time" in self._given_at:
+            self._note_power(self._given_at["power.suspend_time"], content["power"])
         nodes, partitions = tuple(self._nodes), tuple(self.partitions.values())
         switches = tuple(self._switches) if content["selection"].topology == "tree" else ()
         made = Configuration(**self._values[""], **content, nodes=nodes, partitions=partitions)
         return replace(made, switches=switches)
+
+    def _note_power(self, where: str, power: PowerSaving) -> None:
+        """Note what a ``slurm.conf`` does not tell of nodes that sleep."""
+        told = "what nodes draw and how long they take is not told; give them sleep_watts and the like"
+        if power.is_on:
+            self._findings.left_out(where, f"SuspendTime: {told}")
+        elif power.suspend_time < inf:
+            self._findings.of_no_effect(where, "SuspendTime without SuspendProgram and ResumeProgram")
 
     def _setting(self, line: ConfLine, name: str, text: str) -> None:
         written = line.names[name]

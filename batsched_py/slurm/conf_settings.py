@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from batsched_py.protocol.shown import shown
@@ -20,9 +21,8 @@ UNMODELLED = frozenset(
     """batchstarttimeout burstbuffertype dependencyparameters disablerootjobs downnodes epilogmsgtime
     federationparameters frontendname healthcheckinterval healthcheckprogram jobsubmitplugins
     launchparameters maxtaskspernode nodefeaturesplugins prioritysitefactorparameters
-    prioritysitefactorplugin priorityparameters prologflags requeueexit requeueexithold resumerate
-    resumeprogram resumetimeout schedulertimeslice suspendexcnodes suspendexcparts
-    suspendprogram suspendrate suspendtime suspendtimeout unkillablesteptimeout vsizefactor
+    prioritysitefactorplugin priorityparameters prologflags requeueexit requeueexithold
+    schedulertimeslice unkillablesteptimeout vsizefactor
     powerparameters powerplugin epilogslurmctld prologslurmctld burstbufferparameters
     maxbatchrequeue suspendexcstates""".split()
 )
@@ -275,6 +275,14 @@ def _topology_param(word: str) -> Values:
 
 _topology = _plugin("topology", "tree", "default", unmodelled=("3d_torus", "hypercube", "block"), **_NO_TREE)
 
+
+def _nodes_awake(text: str) -> str:
+    """The nodes of ``SuspendExcNodes``; how many of them are to stay awake is not modelled."""
+    if ":" in text:
+        raise reading.NotModelled("a number of nodes behind `:`", {})
+    return text
+
+
 #: By their names in small letters.
 SETTINGS: dict[str, Callable[[str], Values]] = {
     "clustername": _at("cluster", str),
@@ -317,6 +325,12 @@ SETTINGS: dict[str, Callable[[str], Values]] = {
     "fairsharedampeningfactor": _at("priority.fairshare_dampening", reading.count),
     "preempttype": _at("preemption.type", _plugin("preempt", "none", "partition_prio", "qos")),
     "preemptmode": _together(_preempt_modes),
+    "suspendtime": _at("power.suspend_time", lambda text: inf if text == "-1" else reading.seconds(text)),
+    **_all_at(reading.seconds, "power.suspend_timeout power.resume_timeout"),
+    **_all_at(reading.count, "power.suspend_rate power.resume_rate"),
+    **_all_at(str, "power.suspend_program power.resume_program"),
+    **_all_at(reading.listed, "power.suspend_exc_parts"),
+    "suspendexcnodes": _at("power.suspend_exc_nodes", _nodes_awake),
     "preemptexempttime": _at(
         "preemption.exempt_time", lambda text: 0.0 if text == "-1" else reading.time_limit(text)
     ),

@@ -129,8 +129,15 @@ class Prepared(Struct):
             users=users,
             user_options=options,
             platform=str(self.platform),
+            energy=self._saves_power(),
             progress=False,
         )
+
+    def _saves_power(self) -> bool:
+        """Whether nodes sleep: the configuration lets them, and the platform says what they do then."""
+        if not read_configuration(self.configuration).power.is_on:
+            return False
+        return any("sleep_pstates" in host.properties for host in read_toml_machine(self.platform).hosts)
 
     def finishes(self) -> dict[str, float]:
         """When each job had finished: as recorded, else in a simulation without reactions.

@@ -41,7 +41,7 @@ STEADY = ("linear-1", "mixed-2", "parts-1", "fresh-1")
 GIVEN = ("basic-1", "plans-1", "shared-1")
 
 #: Those that are there for a single question each.
-SHORT = ("after-1", "gpus-2", "requeue-1", "switches-1", "switches-2", "tasks-1", "tasks-2")
+SHORT = ("after-1", "gpus-2", "power-1", "requeue-1", "switches-1", "switches-2", "tasks-1", "tasks-2")
 
 #: Jobs of these were cancelled or put back by hand, by ``acts.csv``; only their logs tell.
 BY_HAND = ("bigmem-1",)

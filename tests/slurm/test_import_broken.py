@@ -171,7 +171,7 @@ def test_that_unknown_keys_are_listed_and_the_rest_is_imported(tmp_path: Path) -
     [
         "PreemptMode=SUSPEND,GANG", "SelectType=select/cray_aries", "SelectTypeParameters=OTHER_CONS_RES",
         "TopologyPlugin=topology/3d_torus", "NodeName=c[1-2] CPUs=2 State=CLOUD", "JobSubmitPlugins=lua",
-        "DownNodes=n1 State=DOWN", "PartitionName=p PreemptMode=SUSPEND", "SuspendTime=600",
+        "DownNodes=n1 State=DOWN", "PartitionName=p PreemptMode=SUSPEND", "SuspendExcNodes=n1:1",
     ],
 )  # fmt: skip
 def test_that_what_slurm_knows_and_the_twin_does_not_is_listed(tmp_path: Path, line: str) -> None:

@@ -316,8 +316,15 @@ class TimeLimits:
 
     def end_at(self, running: RunningRecord, end: float) -> None:
         """A job has to end at a time; one that makes way for another, earlier than by its time limit."""
-        look = self._controller.look(self._controller.look_from(end))
-        heappush(self._due, (look, running.waiting.number, running))
+        heappush(self._due, (self.look_from(end), running.waiting.number, running))
+
+    def look_from(self, time: float) -> float:
+        """The first look that is not before a time."""
+        return self._controller.look(self._controller.look_from(time))
+
+    def is_look(self, now: float) -> bool:
+        """Whether the controller looks at time limits now."""
+        return abs(self.look_from(now) - now) <= MOMENT
 
     @property
     def next_time(self) -> float:

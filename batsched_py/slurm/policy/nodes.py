@@ -70,11 +70,17 @@ class Machine:
         self.others = [list(column) for column in zip(*(node.others for node in self.nodes), strict=True)]
         """A column for each other resource."""
         weights = sorted({node.weight for node in self.nodes})
-        self.by_weight = [self.where(node.weight == weight for node in self.nodes) for weight in weights]
+        self._by_weight = [self.where(node.weight == weight for node in self.nodes) for weight in weights]
+        self.by_weight = self._by_weight
         """The nodes of each weight, those that are taken first being first."""
         self.is_uniform = len(set(self.cpus)) == 1
         """Whether all nodes have the same number of processors."""
         self.number = {node.name: place for place, node in enumerate(self.nodes)}
+
+    def take_last(self, nodes: int) -> None:
+        """Take these nodes after all others, whatever their weights: they sleep."""
+        awake = [of_weight & ~nodes for of_weight in self._by_weight]
+        self.by_weight = [*filter(None, awake), nodes] if nodes else self._by_weight
 
     def where(self, wanted: Iterable[bool]) -> int:
         """The set of nodes for which this is so, node by node."""

@@ -310,7 +310,7 @@ NATIVE = None if library is None else Kernel(*(getattr(library.slurm, each.__nam
 """None where the library was not built."""
 
 
-def kernel_of(machine: Machine) -> Kernel:
-    """The native one if there is one for such a machine; it knows no switches."""
-    is_simple = max(machine.cpus) <= MOST_CPUS and machine.switches is None
+def kernel_of(machine: Machine, saves_power: bool = False) -> Kernel:
+    """The native one if there is one for such a machine; it knows no switches, and no nodes that sleep."""
+    is_simple = max(machine.cpus) <= MOST_CPUS and machine.switches is None and not saves_power
     return NATIVE if NATIVE is not None and is_simple else PYTHON

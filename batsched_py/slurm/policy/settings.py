@@ -103,6 +103,31 @@ class Selection(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """Whether that is so for jobs only that ask for one switch."""
 
 
+class PowerSaving(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """``SuspendTime`` and what goes with it; how long nodes take, and what they draw, the platform tells."""
+
+    suspend_time: Annotated[float, Meta(ge=0)] = inf
+    """So long nodes are idle before they are put to sleep."""
+    suspend_timeout: Seconds = 30.0
+    """So long no job gets a node that is put to sleep."""
+    resume_timeout: Seconds = 60.0
+    """So long at most a node may take to wake up."""
+    suspend_rate: Count = 60
+    """So many nodes a minute are put to sleep; 0 is no limit."""
+    resume_rate: Count = 300
+    suspend_exc_nodes: str = ""
+    """Nodes that stay awake, as Slurm writes them."""
+    suspend_exc_parts: tuple[str, ...] = ()
+    """Partitions whose nodes do."""
+    suspend_program: str = ""
+    resume_program: str = ""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether nodes are put to sleep at all: Slurm needs both programs for that."""
+        return self.suspend_time < inf and bool(self.suspend_program and self.resume_program)
+
+
 class NodeSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What the machine's file does not say of some nodes: an entry of ``[[nodes]]``."""
 
@@ -448,6 +473,7 @@ UNUSED = {
         "nodes": "",
         "priority": "",
         "preemption": "send_user_signal within_qos",
+        "power": "",
         "partitions": "over_subscribe_jobs exclusive_user max_mem_per_node",
         "limits": "grp_submit_jobs grp_jobs_accrue min_prio_thres",
         "qos": """usage_threshold limit_factor max_submit_jobs_per_user max_submit_jobs_per_account
@@ -480,6 +506,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     selection: Selection = Selection()
     priority: Priority = Priority()
     preemption: Preemption = Preemption()
+    power: PowerSaving = PowerSaving()
     nodes: tuple[NodeSettings, ...] = ()
     switches: tuple[Switch, ...] = ()
     partitions: tuple[Partition, ...] = ()
@@ -518,7 +545,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
             if missing := set(switch.below) - known:
                 raise ValueError(f"switch {switch.name!r} names {min(missing)!r}, which is not there")
         named = [switch.nodes for switch in self.switches] + [each.nodes for each in self.nodes]
-        named += [each.nodes for each in self.partitions]
+        named += [each.nodes for each in self.partitions] + [self.power.suspend_exc_nodes]
         for nodes in named + [each.nodes for each in self.reservations]:
             expand(nodes)
 

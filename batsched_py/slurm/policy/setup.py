@@ -84,7 +84,7 @@ class Setup:
         self._refuses_for_one = configuration.scheduling.enforce_part_limits == "all"
         """Whether a job must keep to the limits of all its partitions."""
         self._reservations = Reservations(configuration.reservations, self.machine)
-        self._kernel = kernel_of(self.machine)
+        self._kernel = kernel_of(self.machine, configuration.power.is_on)
         self._selector = self._kernel.selector(self.machine, configuration.selection.memory)
         self._empty = self._kernel.usage(self.machine)
         self._asked: dict[tuple[Hashable, ...], Asked] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,18 +17,23 @@ from batsched_py.errors import PolicyError
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.dependencies import AFTER
 from batsched_py.protocol.events import ExecuteJob
+from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.slurm.policy.clock import Clock, TimeLimits
+from batsched_py.schedulers.idle_hosts import Beds
+from batsched_py.slurm.policy.clock import MOMENT, Clock, TimeLimits
 from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord, fields_of
 from batsched_py.slurm.policy.loops import Backfill, MainLoop
 from batsched_py.slurm.policy.nodes import Share
+from batsched_py.slurm.policy.power_saving import PowerSaving
 from batsched_py.slurm.policy.settings import Configuration, read_configuration
 from batsched_py.slurm.policy.setup import Never, Setup
 from batsched_py.slurm.policy.submit_plugin import Refused, Submissions
 from batsched_py.slurm.policy.taking import Hosts
 from batsched_py.slurm.policy.turns import AgesOfTasks
+
+_log = logging.getLogger(__name__)
 
 REQUEUED = 121
 """A job that was put back into the queue may start so many seconds later (``cred_expire`` and one)."""
@@ -87,8 +93,8 @@ class Slurm(Scheduler):
 
     @property
     def narrows_the_machine(self) -> bool:  # type: ignore[override]
-        """Whether jobs ask for something else than what the workload says, by a submit plugin."""
-        return bool(self.submit_plugin)
+        """Whether jobs ask for something else than what the workload says, or nodes sleep."""
+        return bool(self.submit_plugin) or self.configuration().power.is_on
 
     @cached_property
     def requeues(self) -> bool:  # type: ignore[override]
@@ -97,16 +103,7 @@ class Slurm(Scheduler):
 
     def begin(self, cluster: Cluster) -> None:
         """Read the configuration, and look up the nodes."""
-        if cluster.outside.closures:
-            raise PolicyError(
-                "scheduler 'slurm': it knows the reservations of its configuration, and no closures; write "
-                "them there, and leave out --closures"
-            )
-        if self.allocator or (self.selection, self.nodes) != (Scheduler.selection, Scheduler.nodes):
-            raise PolicyError(
-                "scheduler 'slurm': its configuration says which nodes and cores a job gets; leave out the "
-                "options selection, nodes and allocator"
-            )
+        self._check_options(cluster)
         self._configuration = self.configuration()
         self._submissions = (
             Submissions(self.submit_plugin, self._configuration) if self.submit_plugin else None
@@ -121,6 +118,9 @@ class Slurm(Scheduler):
         self._told: dict[str, tuple[str, str]] = {}
         """Which cause of its wait was told last of a job."""
         self._hosts = Hosts(self._setup.machine)
+        self._power = self._power_saving(cluster)
+        self._configuring: dict[str, tuple[RunningRecord, HostSet]] = {}
+        """Jobs that have their share, and start when all of their nodes are awake."""
         self._clock = Clock(self._configuration.scheduling, self.started, self.test_time)
         for created in sorted({each.created for each in self._configuration.reservations}):
             if -self.started < created < 0:  # for the backfill loop, it is a change when one is made
@@ -155,6 +155,19 @@ class Slurm(Scheduler):
         self._nb_ended = 0
         cluster.on_end(lambda ended: self._ended(ended, cluster.now))
 
+    def _check_options(self, cluster: Cluster) -> None:
+        """Refuse what the configuration says in another way."""
+        if cluster.outside.closures:
+            raise PolicyError(
+                "scheduler 'slurm': it knows the reservations of its configuration, and no closures; write "
+                "them there, and leave out --closures"
+            )
+        if self.allocator or (self.selection, self.nodes) != (Scheduler.selection, Scheduler.nodes):
+            raise PolicyError(
+                "scheduler 'slurm': its configuration says which nodes and cores a job gets; leave out the "
+                "options selection, nodes and allocator"
+            )
+
     def schedule(self, cluster: Cluster) -> None:
         """Run the loops that are due, and ask for a call when the next one is."""
         now = round(cluster.now, DIGITS)
@@ -163,6 +176,8 @@ class Slurm(Scheduler):
         if self._time_limits.next_time <= now:
             self._kill_exhausted(cluster, now)
         self._clean(now)
+        if self._power is not None:
+            self._switch_nodes(cluster, self._power, now)
         clock, state = self._clock, self._state
         clock.has_jobs(now, bool(state.waiting))
         if state.waiting:
@@ -228,7 +243,7 @@ class Slurm(Scheduler):
         queue, known = cluster.queue, self._known
         if not cluster.quiet and (available := cluster.available) != self._available:
             self._available = available
-            self._state.set_up(self._setup.nodes_within(available))
+            self._set_up()
             self._clock.happened(cluster.now)
         nb_new = queue.nb_joined - self._nb_heard
         self._nb_heard += nb_new
@@ -236,6 +251,7 @@ class Slurm(Scheduler):
             for job_id in [job_id for job_id in known if queue.get(job_id) is None]:
                 del known[job_id]
                 self._state.remove(job_id)
+                self._give_back(job_id, cluster.now)
         if not nb_new:
             return
         for job in list(islice(queue, len(known), None)):
@@ -259,6 +275,46 @@ class Slurm(Scheduler):
                 self._reordered = True
             else:
                 self._clock.happened(cluster.now)
+
+    def _set_up(self) -> None:
+        """Nodes are up that have not been taken away and do not fall asleep."""
+        falling = 0 if self._power is None else self._power.falling
+        self._state.set_up(self._setup.nodes_within(self._available) & ~falling)
+
+    def _give_back(self, job_id: str, now: float) -> None:
+        """A job is taken back that waited for its nodes to wake up."""
+        if self._power is not None and job_id in self._configuring:
+            running, _ = self._configuring.pop(job_id)
+            self._power.forget(running)
+            self._state.ended(running, int(now))
+            self._state.set_completing([each for _, _, each, _ in self._cleaned])
+            self._hosts.give(running.taken)
+            self._power.left(running.share.nodes, now)
+            self._clock.happened(now)
+
+    def _power_saving(self, cluster: Cluster) -> PowerSaving | None:
+        """What lets nodes sleep, if the configuration does, and the platform says what they do then."""
+        if not self._configuration.power.is_on:
+            return None
+        beds = Beds(cluster.machines)
+        if not beds.hosts:
+            _log.warning(
+                "SuspendTime has no effect: the platform does not say what nodes draw while they sleep, and "
+                "how long they take; give its nodes sleep_watts, switch_on_seconds and switch_off_seconds"
+            )
+            return None
+        return PowerSaving(self._configuration, self._setup.machine, beds, self.started)
+
+    def _switch_nodes(self, cluster: Cluster, power: PowerSaving, now: float) -> None:
+        """Let nodes sleep and wake up, and start the jobs that have waited for theirs."""
+        if power.look(self._state, cluster, now):
+            self._set_up()
+            self._clock.changed(now)
+        for job_id, (running, hosts) in list(self._configuring.items()):
+            if not power.must_wait(running.share.nodes) and self._time_limits.is_look(now):
+                del self._configuring[job_id], self._known[job_id]
+                self._state.begin_anew(running, int(now))
+                self._run(cluster, running, hosts)
 
     def _enter(self, cluster: Cluster, job: Job) -> tuple[list[WaitingRecord], Never]:
         """A job that is new, as a submit plugin has made it, in each of its partitions."""
@@ -321,6 +377,8 @@ class Slurm(Scheduler):
             _, _, running, tells = heappop(self._cleaned)
             at_once = at_once or (tells and not self._configuration.scheduling.defer)
             self._hosts.give(running.taken)
+            if self._power is not None:
+                self._power.left(running.share.nodes, now)
         self._state.set_completing([running for _, _, running, _ in self._cleaned])
         self._clock.happened(now, at_once)
 
@@ -339,25 +397,37 @@ class Slurm(Scheduler):
         job: Job = record.job
         taken = self._hosts.take(record.asked, share)
         hosts = self._hosts.hosts(record.asked, share, taken, job.size)
+        running = self._state.start(record, share, int(cluster.now))
+        running.taken = taken
+        self._clock.changed(cluster.now)
+        if self._power is not None and self._power.must_wait(share.nodes):
+            cluster.remark(job, "has its nodes, and waits until they have woken up")
+            self._configuring[job.id] = running, hosts
+            self._power.want(running, cluster.now)
+        else:
+            del self._known[job.id]
+            self._run(cluster, running, hosts)
+
+    def _run(self, cluster: Cluster, running: RunningRecord, hosts: HostSet) -> None:
+        """A job that has its share runs on these hosts."""
+        record, job = running.waiting, running.waiting.job
         if len(hosts) == job.size:
             cluster.start(job, hosts)
         else:
             places = [place % len(hosts) for place in range(job.size)]
             cluster.decide(ExecuteJob(job.id, hosts, mapping=places))
-        del self._known[job.id]
-        running = self._state.start(record, share, int(cluster.now))
-        running.taken = taken
         self._running[job.id] = running
         self._time_limits.started(running)
+        if self._power is not None:
+            self._power.changed(cluster.now)
         last = self._state.reservations.last_end(record) + self._configuration.scheduling.resv_over_run
         if last < inf and not record.fields.runs:
             self._time_limits.end_at(running, last)
-        self._clock.changed(cluster.now)
 
     def _let_make_way(self, cluster: Cluster, running: RunningRecord) -> None:
         """Let a running job make way for another one, at once or when its time of grace is over."""
         job_id = running.waiting.job.id
-        if job_id in self._cancelled or job_id in self._in_grace:
+        if job_id in self._cancelled or job_id in self._in_grace or job_id in self._configuring:
             return
         if grace := self._state.preemption.grace_time(running.waiting):
             self._in_grace.add(job_id)
@@ -397,6 +467,10 @@ class Slurm(Scheduler):
         now, due, state = cluster.now, self._time_limits.next_time, self._state
         if self._cleaned:
             due = min(due, self._cleaned[0][0])
+        if self._power is not None:
+            due = min(due, self._power.next_time(state, now))
+            ready = (not self._power.must_wait(each.share.nodes) for each, _ in self._configuring.values())
+            due = min(due, self._time_limits.look_from(now + MOMENT) if any(ready) else inf)
         if state.waiting:
             # from when on a look at the whole queue may start a job that the last one did not start
             matters_now = state.reservations or self._reordered or len(state.waiting) > self._depth

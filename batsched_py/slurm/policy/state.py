@@ -432,6 +432,13 @@ class State:
         self.licences.take(record.asked)
         return running
 
+    def begin_anew(self, running: RunningRecord, now: int) -> None:
+        """A job has had its share for a while, and starts only now, with all of its time limit."""
+        self._leave(running)
+        running.start, running.end = now, now + running.waiting.limit * 60
+        self._enter(running)
+        self.epoch += 1
+
     def shorten(self, running: RunningRecord, end: int) -> None:
         """A running job has to end earlier than by its time limit."""
         if end < running.end:
