@@ -17,12 +17,12 @@ from typing import Final
 import numpy as np
 
 from batsched_py.errors import InputError
-from batsched_py.slurm.forecast.forecast import Forecast, Question, answer
-from batsched_py.slurm.forecast.intervals import Stretch
+from batsched_py.slurm.forecast.forecast import Forecast
+from batsched_py.slurm.forecast.question import Question, answer
 from batsched_py.workload.swf.log import Floats
 
 #: So many draws are made of each forecast.
-DRAWS: Final = 20
+DRAWS: Final = 10
 
 _PLANNED = re.compile(r"JobId=(\d+) .*?StartTime=(\S+)", re.DOTALL)
 
@@ -83,29 +83,46 @@ def scored(found: Forecast, listing: Path, starts: dict[str, float]) -> tuple[fl
 
 
 def main(conf: Path, folder: Path, log: Path, *accounting: Path) -> None:
-    """Print what came of all forecasts."""
-    starts, stretch, names = starts_of(log), Stretch(), set[str]()
-    tables = []
+    """Print what came of all forecasts, and of those that had enough to stretch their intervals by."""
+    starts, names = starts_of(log), set[str]()
+    tables, proven = [], []
     for listing in sorted(folder.glob("*.jobs")):
         try:
             found = forecast_at(conf, listing, accounting)
         except InputError as error:  # before the first job has ended, a log tells nothing
             print(f"{listing.stem}: {error}")
             continue
-        now, table, jobs = scored(found, listing, starts)
-        low, high = stretch.intervals(now, *table.T[:4])
-        tables.append(np.column_stack([table, low, high]))
+        _, table, jobs = scored(found, listing, starts)
+        print(f"{listing.stem}: {len(jobs)} jobs, {found.proof}", flush=True)
+        tables.append(table)
+        proven.append(np.full(len(jobs), found.proof is not None and found.proof.is_enough))
         names.update(jobs)
-    all_of = np.concatenate(tables)
-    start, early, median, late, by_limits, planned, low, high = all_of.T
-    print(f"{len(tables)} snapshots, {len(start)} forecasts of {len(names)} jobs")
-    for title, first, last in (("as drawn", early, late), ("stretched by those before", low, high)):
-        inside = (first - 1 <= start) & (start <= last + 1)
-        length = np.median(last - first)
-        print(f"in the 80 % interval, {title}: {inside.mean():.1%}; median length {length:.0f} s")
-    for title, told in (("median", median), ("by limits", by_limits), ("Slurm's StartTime", planned)):
+    all_of, is_proven = np.concatenate(tables), np.concatenate(proven)
+    moments = np.concatenate([np.full(len(table), place) for place, table in enumerate(tables)])
+    print(f"{len(tables)} snapshots, {len(all_of)} forecasts of {len(names)} jobs")
+    for title, chosen in (
+        ("all", np.ones(len(all_of), dtype=bool)),
+        ("not stretched", ~is_proven),
+        ("stretched", is_proven),
+        ("stretched, first half of the snapshots", is_proven & (moments < len(tables) / 2)),
+        ("stretched, second half of the snapshots", is_proven & (moments >= len(tables) / 2)),
+    ):
+        if chosen.any():
+            tell(title, all_of[chosen])
+
+
+def tell(title: str, forecasts: Floats) -> None:
+    """Print how good some forecasts were."""
+    start, early, median, late, by_limits, planned = forecasts.T
+    before, after = (start < early - 1).mean(), (start > late + 1).mean()
+    print(f"{title}: {len(start)} forecasts")
+    print(
+        f"  in the 80 % interval {1 - before - after:.1%}, before it {before:.1%}, after it {after:.1%}; "
+        f"median length {np.median(late - early):.0f} s, median wait {np.median(start):.0f} s"
+    )
+    for by, told in (("median", median), ("by limits", by_limits), ("Slurm's StartTime", planned)):
         has = np.isfinite(told)
-        print(f"median error, {title}: {np.median(abs(told - start)[has]):.0f} s ({has.sum()} forecasts)")
+        print(f"  median error, {by}: {np.median(abs(told - start)[has]):.0f} s ({has.sum()} forecasts)")
 
 
 if __name__ == "__main__":

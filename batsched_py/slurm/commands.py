@@ -314,16 +314,16 @@ def forecast_command(as_json: bool, output: Path | None, **asked: Any) -> None:
       batsched-py slurm forecast slurm.conf jobs.txt --submit "-N 128 -t 12:00:00 -p gpu -A physics"
     """
     from batsched_py.slurm import tables
-    from batsched_py.slurm.forecast import forecast, page
+    from batsched_py.slurm.forecast import page, question
 
-    question = forecast.Question(**asked)
-    wishes = question.time is not None or question.nodes is not None
-    if question.job is None and wishes:
+    asking = question.Question(**asked)
+    wishes = asking.time is not None or asking.nodes is not None
+    if asking.job is None and wishes:
         raise InputError("--time and --nodes are about a job; give --job ID too")
-    if question.job is not None and question.submit is not None:
+    if asking.job is not None and asking.submit is not None:
         raise InputError("give --job or --submit, not both")
     with _mistakes_told():
-        found = forecast.answer(question)
+        found = question.answer(asking)
     if not as_json:
         _tell_unmodelled(found.not_modelled, ", which --json lists")
     tell(found, as_json, output, page.write_forecast_page, tables.forecast_table)

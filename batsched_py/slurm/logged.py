@@ -130,7 +130,7 @@ def jobs_of(
     maker = LogMaker(configuration, words, clock)
     start = start_of(log)
     later = 0.0 if start is None or clock.start is None else start + float(log.submit.min()) - clock.start
-    submissions = _LogSubmissions(log, configuration, machine, words, maker.counted, later)
+    submissions = LogSubmissions(log, configuration, machine, words, maker.counted, later)
     jobs = list(_jobs(workload, submissions, maker, findings))
     known = workload.profiles
     longer = {job.profile: Delay(seconds=job.walltime) for job in jobs if job.profile not in known}
@@ -229,7 +229,7 @@ class LogMaker(JobMaker):
 
 
 def _jobs(
-    workload: Workload, submissions: _LogSubmissions, maker: LogMaker, findings: Findings
+    workload: Workload, submissions: LogSubmissions, maker: LogMaker, findings: Findings
 ) -> Iterator[Job]:
     """The jobs of a log as a workload, with fields and requests for Slurm."""
     log = submissions.log
@@ -251,7 +251,7 @@ def _jobs(
             yield replace(job, profile=profile, extra=job.extra | {RECORDED_FINISH: finished})
 
 
-class _LogSubmissions:
+class LogSubmissions:
     """What a log says of its jobs, as submissions."""
 
     def __init__(

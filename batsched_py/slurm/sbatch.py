@@ -73,6 +73,8 @@ class Submission(Struct, kw_only=True):
     """Of a running job, in Unix time; of a waiting one, when Slurm plans to start it."""
     eligible: float | None = None
     """In Unix time."""
+    is_logged: bool = False
+    """Whether a log tells of it, which may name what the cluster does not have any more."""
     where: str = ""
     """Where it stands in a file."""
     at: float = 0.0

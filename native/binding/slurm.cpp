@@ -158,6 +158,19 @@ nb::object others_of(const Share& share) {
     return nb::tuple(made);
 }
 
+// A share as the classes in Python tell it.
+std::shared_ptr<Share> share_of(nb::handle told, size_t nodes) {
+    auto made = std::make_shared<Share>((nodes + 63) / 64, nb::cast<bool>(told.attr("exclusive")));
+    made->nodes = node_set(nb::object(told.attr("nodes")), made->nodes.size());
+    for (nb::handle part : nb::object(told.attr("parts"))) {
+        made->parts.push_back({index(part[0]), whole_number(part[1]), whole_number(part[2])});
+        made->cpus += made->parts.back().cpus;
+    }
+    for (nb::handle part : nb::object(told.attr("others")))
+        made->others.push_back({index(part[0]), index(part[1]), whole_number(part[2])});
+    return made;
+}
+
 Ending ending(nb::handle running) {
     static nb::handle share = PyUnicode_InternFromString("share"), end = PyUnicode_InternFromString("end");
     return {nb::cast<SharePointer>(nb::getattr(running, share)), whole_number(nb::getattr(running, end))};
@@ -206,6 +219,7 @@ nb::tuple plan_starts(Plan& plan, Future& future, nb::handle records, nb::list s
 
 void batsched::bind_slurm(nb::module_ module) {
     nb::class_<Share>(module, "Share")
+        .def_static("of", &share_of)
         .def_prop_ro("nodes", [](const Share& share) { return from_node_set(share.nodes); })
         .def_ro("exclusive", &Share::exclusive)
         .def_prop_ro("parts", &parts_of)

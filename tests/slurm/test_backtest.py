@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from batsched_py.slurm.forecast.history import History
+from batsched_py.slurm.forecast.history import History, Kind, Past
 from batsched_py.slurm.forecast.intervals import Stretch
 from batsched_py.workload.swf.log import DAY, HOUR, WEEK
 from tests.processes import call_here
@@ -21,15 +21,44 @@ def history(weeks: int, run_times: np.ndarray | None = None) -> History:
     user = np.arange(len(submit)) % 2
     limit = np.full(len(submit), 10 * HOUR)
     run = np.where(user == 1, HOUR, 10 * HOUR) if run_times is None else run_times
-    return History(submit, submit + run, run, limit, np.ones(len(submit), dtype=np.int64), user)
+    one = np.ones(len(submit), dtype=np.int64)
+    return History(
+        submit=submit, start=submit, end=submit + run, limit=limit, size=one, user=user, name=one, ran=run
+    )
 
 
-def test_run_times_are_those_of_the_user() -> None:
+def shares(past: Past, kind: Kind, ran: float, jobs: int = 1) -> list[float]:
+    """What some draws say that jobs of a kind use of their limits, of which the first has run for a while."""
+    drawn = [
+        past.drawn(np.random.default_rng(seed), [(kind, ran), *[(kind, 0.0)] * (jobs - 1)])
+        for seed in range(100)
+    ]
+    return [share for shares in drawn for share in shares]
+
+
+def test_run_times_are_those_of_jobs_alike() -> None:
     past = history(10).before(10 * WEEK)
-    draw = past.drawing(np.random.default_rng(0))
-    assert {draw(1, 1, 5 * HOUR, 0.0) for _ in range(20)} == {HOUR / 2}
-    assert {draw(0, 1, 5 * HOUR, 0.0) for _ in range(20)} == {5 * HOUR}
-    assert draw(1, 1, 5 * HOUR, HOUR) == 5 * HOUR, "it has run longer than those of the user, so as others do"
+    assert np.mean(np.isclose(shares(past, (1, 1, 1, 10 * HOUR), 0.0), 0.1)) > 0.9
+    assert np.mean(np.isclose(shares(past, (0, 1, 1, 10 * HOUR), 0.0), 1.0)) > 0.9
+    assert set(shares(past, (1, 1, 1, 10 * HOUR), 2 * HOUR)) == {1.0}, (
+        "it has run longer than the user's others"
+    )
+
+
+def test_jobs_that_nobody_has_had_are_like_those_of_the_user() -> None:
+    past = history(10).before(10 * WEEK)
+    of_user, of_anybody = (np.mean(np.isclose(shares(past, (user, 7, 1, HOUR), 0.0), 0.1)) for user in (1, 9))
+    assert of_user > 0.6 and 0.3 < of_anybody < 0.7
+    drawn = shares(past, (9, 7, 1, HOUR), 0.0, jobs=6)
+    assert all(len(set(drawn[place : place + 6])) == 1 for place in range(0, 600, 6)), (
+        "all like the same others"
+    )
+
+
+def test_jobs_that_still_run_tell_of_those_alike() -> None:
+    """One of a new kind has run for half of its limit, so the others may run for long, too."""
+    past = history(10).before(10 * WEEK)
+    assert np.mean(np.array(shares(past, (9, 7, 1, HOUR), HOUR / 2, jobs=4)) == 1.0) > 0.9
 
 
 def test_jobs_come_at_the_hours_of_past_weeks() -> None:
@@ -48,15 +77,14 @@ def test_a_short_log_is_drawn_by_days_and_an_empty_one_not_at_all() -> None:
 
 def test_the_future_is_not_known() -> None:
     moment = 8 * WEEK + 9 * HOUR
-    runs = history(10).run_time
+    runs = history(10).ran
     other = np.where(history(10).end > moment, 3 * runs, runs)
     assert (other != runs).any()
     for user in (0, 1):
-        drawn = [
-            [past.drawing(np.random.default_rng(seed))(user, 1, 7200.0, 0.0) for seed in range(9)]
-            for past in (history(10).before(moment), history(10, other).before(moment))
-        ]
-        assert drawn[0] == drawn[1]
+        kind = (user, 1, 1, 10 * HOUR)
+        assert shares(history(10).before(moment), kind, 0.0) == shares(
+            history(10, other).before(moment), kind, 0.0
+        )
     jobs, _ = history(10).before(moment).coming(np.random.default_rng(2), DAY)
     assert len(jobs) and (history(10).submit[jobs] < moment).all()
 
@@ -69,7 +97,7 @@ def held(shift: Callable[[int], float]) -> tuple[float, float]:
         median = random.uniform(1000, 50_000, 10)
         starts = median * random.lognormal(shift(moment), 0.7, 10)
         early, late = 0.9 * median, 1.1 * median
-        low, high = stretch.intervals(moment * HOUR, starts, early, median, late)
+        low, _, high = stretch.intervals(moment * HOUR, starts, early, median, late)
         found.append(((starts >= early) & (starts <= late), (starts >= low) & (starts <= high)))
     drawn, stretched = np.mean(found[200:], axis=(0, 2)).tolist()
     return drawn, stretched
@@ -85,9 +113,9 @@ def test_stretched_intervals_hold_what_they_should() -> None:
 def test_nothing_is_learnt_of_starts_that_are_yet_to_come() -> None:
     stretch, one = Stretch(), np.ones(50)
     stretch.intervals(0.0, 7200 * one, 10 * one, 20 * one, 30 * one)
-    _, high = stretch.intervals(3600.0, 7200 * one, 10 * one, 20 * one, 30 * one)
+    _, _, high = stretch.intervals(3600.0, 7200 * one, 10 * one, 20 * one, 30 * one)
     assert high[0] < 120, "it is not over"
-    _, high = stretch.intervals(7200.0, 7200 * one, 10 * one, 20 * one, 30 * one)
+    _, _, high = stretch.intervals(7200.0, 7200 * one, 10 * one, 20 * one, 30 * one)
     assert high[0] > 7200
 
 
@@ -95,7 +123,7 @@ def test_intervals_shrink_to_a_twentieth_and_slowly_further() -> None:
     """All of fifty starts are the medians: a tenth of them should be outside, which is 0.005 * -5 once."""
     stretch, one = Stretch(), np.ones(50)
     stretch.intervals(0.0, 20 * one, 10 * one, 20 * one, 30 * one)
-    low, high = stretch.intervals(60.0, 20 * one, 10 * one, 20 * one, 30 * one)
+    low, _, high = stretch.intervals(60.0, 20 * one, 10 * one, 20 * one, 30 * one)
     half = (10 + 60 + 0.1 * 20) * 0.05 * np.exp(-0.025)
     assert (low[0], high[0]) == pytest.approx((20 - half, 20 + half))
 

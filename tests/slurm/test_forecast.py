@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from batsched_py.slurm.forecast.live import LiveJob
+from batsched_py.slurm.forecast.placing import Placed, place
 from batsched_py.slurm.forecast.squeue_table import read_live
 from batsched_py.slurm.reading import Findings
 from tests.processes import call_here
@@ -137,10 +138,10 @@ def test_a_log_gives_likely_starts_and_intervals(cluster: Path) -> None:
     page = cluster / "page.html"
     call_here(["slurm", "forecast", cluster / "slurm.conf", cluster / "jobs.txt", "--output", page,
                "--log", cluster / "log.sacct", "--seeds", "1"])  # fmt: skip
-    assert "80 % of the draws, and fewer of the starts" in page.read_text()
+    assert "they hold 80 % of the draws only" in page.read_text(), "nobody waited in this log"
     _, out, _ = call_here(["slurm", "forecast", cluster / "slurm.conf", cluster / "jobs.txt",
                            "--log", cluster / "log.sacct", "--seeds", "1"])  # fmt: skip
-    assert "fewer of the starts" in " ".join(out.split()), "beside the table, too"
+    assert "80 % of the draws only" in " ".join(out.split()), "beside the table, too"
     assert "80 % interval" not in page.read_text(), "they are intervals of draws"
     assert first["early"] <= first["median"] <= first["late"] <= first["by_limits"] + 120
 
@@ -485,3 +486,28 @@ def test_running_jobs_are_not_held_back_by_limits(cluster: Path) -> None:
     assert found["misplaced"] == 0
     (third,) = found["jobs"]
     assert near(third["start"]["by_limits"], 1), "both of them count, though node 2 is free"
+
+
+def test_running_jobs_have_what_fits_on_their_nodes() -> None:
+    """The last two may have two processors of node 2 only if the first has one of it."""
+    jobs = [Placed((0, 1, 2), 6), Placed((0, 3), 3), Placed((2,), 3), Placed((1, 2), 4), Placed((3,), 2)]
+    place(jobs, [4, 4, 6, 4])
+    assert all(sum(job.parts.values()) == job.cpus and min(job.parts.values()) >= 1 for job in jobs)
+    taken = [sum(job.parts.get(node, 0) for job in jobs) for node in range(4)]
+    assert all(count <= free for count, free in zip(taken, [4, 4, 6, 4], strict=True)), taken
+
+
+def test_running_jobs_that_share_their_nodes_go_on_there(cluster: Path) -> None:
+    """All nodes are full: job 1 has three processors of n1 and one of n2, job 2 three of n2."""
+    (cluster / "slurm.conf").write_text(CONF.replace(" OverSubscribe=EXCLUSIVE", ""))
+
+    def has(id: int, nodes: str, count: int, cpus: int) -> str:
+        text = running(id, nodes, count, "00:30:00", "01:00:00" if id == 1 else "02:00:00", "07:30:00")
+        return text.replace(f"NumCPUs={count} NumTasks={count}", f"NumCPUs={cpus} NumTasks={cpus}")
+
+    queue = has(1, "n[1-2]", 2, 4) + has(2, "n2", 1, 3) + has(3, "n1", 1, 1) + has(4, "n[3-4]", 2, 8)
+    queue += waiting(5, 1, "00:10:00", 90)
+    (cluster / "jobs.txt").write_text(queue.replace("OverSubscribe=NO", "OverSubscribe=OK"))
+    found = forecast_of(cluster)
+    assert found["misplaced"] == 0
+    assert near(found["jobs"][0]["start"]["by_limits"], 0.5), "nothing is free before job 1 ends"

@@ -20,10 +20,11 @@ from urllib.request import urlopen
 import pytest
 
 from batsched_py.slurm.forecast.forecast import Expected, Forecast, Start
+from batsched_py.slurm.forecast.proof import stretched
 from batsched_py.slurm.shadow import asking
 from batsched_py.slurm.shadow.board import Board, serving
 from batsched_py.slurm.shadow.memory import Foreseen, Memory
-from batsched_py.slurm.shadow.shadow import Shadow, Watch, stretched
+from batsched_py.slurm.shadow.shadow import Shadow, Watch
 from tests.processes import call_here
 from tests.slurm.test_forecast import CONF, QUEUE, running
 
@@ -145,7 +146,8 @@ def test_intervals_are_as_long_as_earlier_ones_should_have_been(tmp_path: Path) 
         kept = memory.kept()
     assert (kept.forecasts, kept.covered_as_drawn) == (90, 0)
     assert kept.covered == pytest.approx(6 / 9), "those of three hours were there to learn from"
-    assert shown.start.late >= 3000 > 700 >= shown.start.early
+    assert shown.start.late >= 3000 >= shown.start.early, "and they have moved there"
+    assert shown.start.median == pytest.approx(3000)
 
 
 def test_silence_is_told_and_survived(toy: Toy, shadowing: Callable[..., tuple[Shadow, Board]]) -> None:

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from batsched_py.errors import InputError
 from batsched_py.simulator.machine_files import platform_of
 from batsched_py.slurm.conf import Cluster
-from batsched_py.slurm.forecast.live import LiveJob, with_limit
+from batsched_py.slurm.forecast.live import LiveJob, made_of, with_limit
 from batsched_py.slurm.jobs import JobMaker
+from batsched_py.slurm.logged import LogMaker
 from batsched_py.slurm.policy.priorities import FIRST, age_part
 from batsched_py.slurm.policy.settings import ROOT, Configuration
 from batsched_py.slurm.policy.setup import Setup
@@ -40,13 +41,17 @@ class Entrance:
         self._setup = Setup(cluster.configuration, hosts)
         self._priorities = self._setup.priorities()
         self._findings = Findings()
-        self._maker = JobMaker(cluster.configuration, words_of(cluster.machine), Clock(now), self._findings)
+        words = words_of(cluster.machine)
+        self._maker = JobMaker(cluster.configuration, words, Clock(now), self._findings)
+        self._of_log = LogMaker(cluster.configuration, words, Clock(now))
 
     def of(self, job: LiveJob, aged: bool = False) -> tuple[int, str]:
         """The priority, without any age unless that counts, and why it can never start, if it cannot."""
         given = replace(job, fields={**job.fields, "priority": None, "node_list": ""}, dependency="")
-        made = list(self._maker.jobs(given))
+        made = made_of(given, self._maker, self._of_log)
         self._findings.check()
+        if not made:
+            return 0, "BadConstraints"
         records, never = self._setup.records(made[0], 0.0)
         if not records:
             return 0, never.reason

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import gc
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
 from batsched_py.analysis import pages
 from batsched_py.api.log import Log
@@ -27,8 +26,11 @@ from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
-from batsched_py.slurm.forecast.history import History, Past
+from batsched_py.slurm.forecast.forecast import settled
+from batsched_py.slurm.forecast.history import History
 from batsched_py.slurm.forecast.intervals import TAIL, Stretch
+from batsched_py.slurm.forecast.likely import ahead, coming
+from batsched_py.slurm.forecast.proof import moments_of
 from batsched_py.slurm.jobs import WORKLOAD
 from batsched_py.slurm.policy.job import FIELD
 from batsched_py.slurm.policy.priorities import age_part
@@ -39,29 +41,10 @@ from batsched_py.workload.description.jobs import CLASSES, class_numbers
 from batsched_py.workload.model import Workload
 from batsched_py.workload.sources import read_log
 from batsched_py.workload.swf.conventions import profile_name
-from batsched_py.workload.swf.log import DAY, HOUR, WEEK, Floats, SwfLog
-
-#: Jobs keep coming in a forecast until all who wait would have started by limits, within these bounds.
-LEAST_AHEAD, MOST_AHEAD = 6 * HOUR, 14 * DAY
-
-#: Moments are asked about after this share of the jobs, which are there to learn from.
-LEARNED = 1 / 3
+from batsched_py.workload.swf.log import WEEK, Floats, SwfLog
 
 #: The conservative plan by limits is what Slurm's backfill loop plans, and shows as StartTime.
 PLAN = "conservative"
-
-
-def settled(configuration: Configuration) -> Configuration:
-    """The configuration, under which all jobs that run at a moment are started again at once."""
-    scheduling = replace(
-        configuration.scheduling,
-        default_queue_depth=1 << 30,
-        partition_job_depth=0,
-        sched_max_job_start=0,
-        batch_sched_delay=0.0,
-        defer=False,
-    )
-    return replace(configuration, scheduling=scheduling)
 
 
 class Score(Struct, frozen=True, kw_only=True):
@@ -96,7 +79,7 @@ class Backtest(Struct, frozen=True, kw_only=True):
     moments: int
     """All of them; the later half is scored."""
     stretch_early: float
-    """By how much the early halves of intervals are stretched at the last moment."""
+    """How many halves before the median that was drawn intervals begin at the last moment."""
     stretch_late: float
     covered_unstretched: float
     """The share of starts of the later half within intervals as they were drawn."""
@@ -124,7 +107,16 @@ class _Replay:
         sizes = table["requested_number_of_resources"].to_numpy().astype(np.int64)
         users = np.unique(table["user"].astype(str), return_inverse=True)[1].astype(np.int64)
         submits = table["submission_time"].to_numpy()
-        self.history = History(submits, ends, ends - self.starts, limits, sizes, users)
+        self.history = History(
+            submit=submits,
+            start=self.starts,
+            end=ends,
+            limit=limits,
+            size=sizes,
+            user=users,
+            name=np.zeros(len(users), dtype=np.int64),
+            ran=ends - self.starts,
+        )
 
     def _configure(self, room: Path) -> None:
         file = self._options.get("configuration_file")
@@ -187,36 +179,23 @@ def _asked(replay: _Replay, moment: float, draws: int, random: np.random.Generat
         return drawn[len(running) : len(present)]
 
     by_limits, by_plan = (starts_of(replay.simulated(now(left), policy)) for policy in (None, PLAN))
-    finite = by_limits[np.isfinite(by_limits)]
-    ahead = min(max(float(finite.max(initial=0.0)), LEAST_AHEAD), MOST_AHEAD)
+    length = ahead(by_limits)
+    kinds = [(jobs.kind(job), so_far) for job, so_far in zip(present.tolist(), ran.tolist(), strict=True)]
     drawn = []
     for _ in range(draws):
-        run_time = past.drawing(random)
-        kinds = zip(jobs.user[present], jobs.size[present], jobs.limit[present], ran, strict=True)
-        times = np.array(
-            [run_time(int(user), int(size), limit, so_far) for user, size, limit, so_far in kinds]
-        )
-        coming = _coming(past, jobs, ahead, random, run_time)
-        rest = np.maximum(np.round(times - ran), 1.0)
-        drawn.append(starts_of(replay.simulated([*now(rest), *coming])))
+        numbers, at, known = coming(past, jobs, length, random)
+        shares = past.drawn(random, [*kinds, *((jobs.kind(number), 0.0) for number in numbers.tolist())])
+        rest = np.maximum(np.round(np.array(shares[: len(present)]) * jobs.limit[present] - ran), 1.0)
+        further = [
+            (later, size, limit, max(round(limit * (other if share is None else share)), 1), 0.0)
+            for later, size, limit, share, other in zip(
+                at.tolist(), jobs.size[numbers].tolist(), jobs.limit[numbers].tolist(), known,
+                shares[len(present) :], strict=True,
+            )
+        ]  # fmt: skip
+        drawn.append(starts_of(replay.simulated([*now(rest), *further])))
     quantiles = np.quantile(np.array(drawn), (TAIL, 0.5, 1 - TAIL), axis=0, method="nearest")
     return np.column_stack([waiting, starts[waiting] - moment, *quantiles, by_limits, by_plan])
-
-
-def _coming(
-    past: Past,
-    jobs: History,
-    ahead: float,
-    random: np.random.Generator,
-    run_time: Callable[[int, int, float, float], float],
-) -> list[tuple[float, int, float, float, float]]:
-    """The jobs that are yet to come; run times that are not known yet are drawn."""
-    coming: list[tuple[float, int, float, float, float]] = []
-    for job, at in zip(*(column.tolist() for column in past.coming(random, ahead)), strict=True):
-        user, size, limit = int(jobs.user[job]), int(jobs.size[job]), float(jobs.limit[job])
-        ran = float(jobs.run_time[job]) if past.has_ended(job) else run_time(user, size, limit, 0.0)
-        coming.append((at, size, limit, max(round(ran), 1), 0.0))
-    return coming
 
 
 def backtest(
@@ -240,7 +219,9 @@ def backtest(
         shown("moments", lambda: (len(asked), moments)),
     ):
         replay = _Replay(log, policy, options, hosts, Path(room))
-        at = _moments(replay, moments, random, path)
+        at = moments_of(replay.history.submit, replay.starts, moments, random)
+        if not at:
+            raise InputError(f"{path}: too few jobs wait in the later two thirds of this log")
         for moment in at:
             asked.append(_asked(replay, moment, draws, random))
             gc.collect()  # many short simulations make much garbage that is searched for rarely
@@ -251,7 +232,7 @@ def backtest(
     ]
     late = np.concatenate([np.hstack(both) for both in zip(asked[half:], intervals[half:], strict=True)])
     jobs = late[:, 0].astype(np.int64)
-    classes = class_numbers(replay.history.run_time[jobs], replay.history.size[jobs])
+    classes = class_numbers(replay.history.ran[jobs], replay.history.size[jobs])
     groups = {CLASSES[number]: _score(late[classes == number]) for number in np.unique(classes).tolist()}
     return Backtest(
         log=path.name,
@@ -259,40 +240,12 @@ def backtest(
         seed=seed,
         draws=draws,
         moments=len(asked),
-        stretch_early=stretch.early,
+        stretch_early=-stretch.early,
         stretch_late=stretch.late,
         covered_unstretched=_covered(late[:, 1], late[:, 2], late[:, 4])[0],
         all=_score(late),
         groups=dict(sorted(groups.items(), key=lambda item: -item[1].asked)),
     )
-
-
-def _moments(replay: _Replay, count: int, random: np.random.Generator, path: Path) -> list[float]:
-    """Moments at which jobs wait, drawn over all times at which some do, in their order."""
-    submits, starts = replay.history.submit, replay.starts
-    first = submits[int(len(submits) * LEARNED)]
-    waits = np.flatnonzero((starts > submits) & (submits >= first))
-    edges = _union(submits[waits], starts[waits])
-    lengths = edges[:, 1] - edges[:, 0]
-    if not len(edges) or lengths.sum() < count:
-        raise InputError(f"{path}: too few jobs wait in the later two thirds of this log")
-    places = np.sort(random.uniform(0.0, lengths.sum(), count))
-    spans = np.searchsorted(np.cumsum(lengths), places)
-    before = np.concatenate([[0.0], np.cumsum(lengths)])[spans]
-    found: list[float] = np.round(edges[spans, 0] + places - before, 0).tolist()
-    return [moment for moment in found if ((submits <= moment) & (starts > moment)).any()]
-
-
-def _union(begins: Floats, ends: Floats) -> Floats:
-    """The times that are in one of some spans, which are in the order of their begins.
-
-    >>> _union(np.array([0.0, 2.0, 9.0]), np.array([5.0, 3.0, 10.0])).tolist()
-    [[0.0, 5.0], [9.0, 10.0]]
-    """
-    reached = np.maximum.accumulate(ends)
-    new = np.concatenate([[True], begins[1:] > reached[:-1]]) if len(begins) else np.empty(0, dtype=bool)
-    last = np.flatnonzero(np.concatenate([new[1:], [True]])) if len(begins) else np.empty(0, dtype=np.int64)
-    return np.column_stack([begins[new], reached[last]])
 
 
 def _covered(starts: Floats, early: Floats, late: Floats) -> tuple[float, float, float]:
@@ -302,7 +255,7 @@ def _covered(starts: Floats, early: Floats, late: Floats) -> tuple[float, float,
 
 
 def _score(asked: Floats) -> Score:
-    starts, _, median, _, by_limits, by_plan, early, late = asked[:, 1:9].T
+    starts, _, _, _, by_limits, by_plan, early, median, late = asked[:, 1:10].T
     covered, too_early, too_late = _covered(starts, early, late)
     errors = [np.abs(each - starts) for each in (median, by_limits, by_plan)]
     (mid, mean), (mid_limits, mean_limits), (mid_plan, mean_plan) = (
@@ -358,9 +311,10 @@ def explained(found: Backtest) -> str:
     """What was asked, in words."""
     return (
         f"{found.log} was replayed by {found.policy}. At {found.moments} moments, the start of each waiting "
-        f"job was forecast by {found.draws} draws. Intervals are stretched by what the starts until then "
-        f"tell: {found.stretch_early:.2f} times to the early side and {found.stretch_late:.2f} times to the "
-        "late one at the last moment. The later half of the moments is scored. As they were drawn, intervals "
+        f"job was forecast by {found.draws} draws. Intervals are moved and stretched by what the starts "
+        f"until then tell: at the last moment they begin {found.stretch_early:.2f} halves before the median "
+        f"that was drawn and end {found.stretch_late:.2f} behind it. The later half of the moments is "
+        "scored. As they were drawn, intervals "
         f"cover {found.covered_unstretched:.1%} of its starts."
     )
 

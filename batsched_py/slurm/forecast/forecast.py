@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
@@ -16,69 +16,31 @@ from batsched_py.api.terminal import shown
 from batsched_py.errors import InputError
 from batsched_py.simulator.machine_files import NodeKind
 from batsched_py.slurm.changes import with_partitions
-from batsched_py.slurm.conf import Cluster, read_cluster
-from batsched_py.slurm.forecast.advice import alternatives, submitted
-from batsched_py.slurm.forecast.backtest import settled
-from batsched_py.slurm.forecast.history import History, Past
-from batsched_py.slurm.forecast.live import LiveJob, RunTime, completed, limit_of, pinned, workload_of
-from batsched_py.slurm.forecast.squeue_table import read_live
-from batsched_py.slurm.forecast.standing import computed_again, with_known_usage
-from batsched_py.slurm.forecast.waiting import SETTLED, Telling
+from batsched_py.slurm.conf import Cluster
+from batsched_py.slurm.forecast.intervals import TAIL
+from batsched_py.slurm.forecast.likely import Likely, ahead, lowest_last
+from batsched_py.slurm.forecast.live import LiveJob, RunTime, limit_of, pinned, workload_of
+from batsched_py.slurm.forecast.standing import computed_again
+from batsched_py.slurm.forecast.waiting import SETTLED, Resumed
 from batsched_py.slurm.jobs import task_names
+from batsched_py.slurm.policy.settings import Configuration
 from batsched_py.slurm.prepared import Prepared
-from batsched_py.slurm.reading import Clock, Findings, time_limit
-from batsched_py.slurm.scenario import CONFIGURATION, PLATFORM, WORKLOAD_FILE, configured, platform_text
-from batsched_py.workload.sources import read_log
-from batsched_py.workload.sources.accounting import names_of, zone_named
+from batsched_py.slurm.reading import Findings
+from batsched_py.slurm.scenario import CONFIGURATION, PLATFORM, WORKLOAD_FILE, platform_text
+from batsched_py.workload.swf.log import Floats
 
 
-class Accuracy:
-    """The shares of their time limits that jobs of a log used."""
-
-    def __init__(self, past: Past, users: Sequence[str]) -> None:
-        self._past = past
-        self._users = {name: number for number, name in enumerate(users)}
-
-    @classmethod
-    def of_log(cls, path: Path, zone: str) -> Accuracy:
-        """What the jobs of a log of ``sacct`` used."""
-        log = read_log(path, "sacct", {"zone": zone})
-        log = log.select((log.requested_time > 0) & (log.run_time > 0) & ~log.never_started)
-        if not len(log):
-            raise InputError(f"{path}: no job of this log has a time limit and a run time")
-        names, users = np.unique(names_of(log, "user"), return_inverse=True)
-        ends = log.submit + np.maximum(log.wait, 0.0) + log.run_time
-        history = History(
-            log.submit,
-            ends,
-            log.run_time,
-            log.requested_time,
-            log.requested_processors,
-            users.astype(np.int64),
-        )
-        return cls(history.before(inf), names.tolist())
-
-    def __len__(self) -> int:
-        """How many jobs tell of it."""
-        return len(self._past)
-
-    def longer(self, user: str, share: float) -> float:
-        """The share of the user's jobs that used more than such a share of their limits."""
-        return float(np.mean(self._past.like(self._users.get(user, -1)) > share))
-
-    def drawn(self, seed: int) -> RunTime:
-        """How long a job may run that has run for so long, drawn from jobs alike."""
-        draw = self._past.drawing(np.random.default_rng(seed))
-
-        def run_time(job: LiveJob, ran: float) -> float:
-            user, size = self._users.get(job.user, -1), job.tasks * job.cpus_per_task
-            return draw(user, size, limit_of(job), ran)
-
-        return run_time
-
-
-#: The interval leaves out this share of the repetitions at each end.
-TAIL = 0.1
+def settled(configuration: Configuration) -> Configuration:
+    """The configuration, under which all jobs that run at a moment are started again at once."""
+    scheduling = replace(
+        configuration.scheduling,
+        default_queue_depth=1 << 30,
+        partition_job_depth=0,
+        sched_max_job_start=0,
+        batch_sched_delay=0.0,
+        defer=False,
+    )
+    return replace(configuration, scheduling=scheduling)
 
 
 class Start(Struct, frozen=True, kw_only=True):
@@ -124,6 +86,24 @@ class Advice(Struct, frozen=True, kw_only=True):
     """The share of the jobs alike that ran longer than such a time limit."""
 
 
+class Proof(Struct, frozen=True, kw_only=True):
+    """What forecasts for some earlier moments were worth, by the starts that are known now."""
+
+    moments: int
+    forecasts: int
+    """Of jobs that have started since."""
+    covered_as_drawn: float | None
+    """The share of these starts within the intervals as they were drawn."""
+    early: float
+    """How many halves before the median that was drawn intervals begin; negative if they begin behind it."""
+    middle: float
+    """How many halves behind it the median is that is told."""
+    late: float
+    """How many halves behind it intervals end."""
+    is_enough: bool
+    """Whether these are enough to stretch intervals by; if not, they hold 80 % of the draws only."""
+
+
 class Forecast(Struct, frozen=True, kw_only=True):
     """All waiting jobs, those that start first come first."""
 
@@ -140,6 +120,8 @@ class Forecast(Struct, frozen=True, kw_only=True):
     """The job that advice is for; ``new`` is one that is not submitted yet."""
     advice: list[Advice] = []
     """What gains most comes first."""
+    proof: Proof | None = None
+    """What intervals are stretched by; none without a log."""
     misplaced: int = 0
     """Running jobs that do not fit on their nodes, as it seems; they wait there until they do."""
     not_modelled: list[str] = []
@@ -182,37 +164,36 @@ def forecast(
     cluster: Cluster,
     jobs: Sequence[LiveJob],
     now: float,
-    accuracy: Accuracy | None,
+    likely: Likely | None,
     repetitions: int,
     changes: Mapping[str, LiveJob],
     findings: Findings,
     computes_priorities: bool = False,
 ) -> Forecast:
-    """Simulate the queue from now on, by time limits and with run times like those of a log.
+    """Simulate the queue from now on, by time limits, and with run times and further jobs that are drawn.
 
     The same is done with each of some changes of a job. With such run times, priorities may be computed again
     as time passes; by limits they stay, as in what Slurm plans.
     """
-    repetitions = 0 if accuracy is None else repetitions
+    repetitions = 0 if likely is None else repetitions
     variants = [list(jobs)]
     variants += [[change if job.id == change.id else job for job in jobs] for change in changes.values()]
-    found: list[list[dict[str, float]]] = [[]]
+    found: list[list[dict[str, float]]] = []
     with (
         TemporaryDirectory(prefix="forecast-") as room,
         shown("simulations", lambda: (sum(map(len, found)), len(variants) * (1 + repetitions))),
     ):
-        known = with_known_usage(cluster, findings) if computes_priorities else cluster
-        simulator = Simulator(known, now, Path(room), findings)
+        simulator = Simulator(cluster, now, Path(room), findings)
+        length = 0.0
         for variant in variants:
-            later = computed_again(known, variant, now) if computes_priorities else variant
-            found[-1].append(simulator.starts(variant, lambda job, ran: limit_of(job), len(found) == 1))
-            for seed in range(repetitions):
-                assert accuracy is not None
-                found[-1].append(simulator.starts(later, accuracy.drawn(seed)))
-            found.append([])
-    as_it_is, *changed = found[:-1]
+            found.append([simulator.starts(variant, by_limits, asks_why=not length)])
+            length = length or ahead(waits(variant, found[0][0]))
+            if likely is not None:
+                draws = starts_drawn(simulator, variant, likely, repetitions, length, computes_priorities)
+                found[-1].extend(draws)
+    as_it_is, *changed = found
     answers = [
-        _advice(option, jobs, change, as_it_is, of_change, accuracy)
+        _advice(option, jobs, change, as_it_is, of_change, likely)
         for (option, change), of_change in zip(changes.items(), changed, strict=True)
     ]
     instead = next((each.expected for each in answers if each.option == INSTEAD), None)
@@ -230,12 +211,38 @@ def forecast(
     )
 
 
+def by_limits(job: LiveJob, ran: float) -> float:
+    """The run time of a job that runs as long as it may."""
+    return limit_of(job)
+
+
+def waits(jobs: Sequence[LiveJob], starts: Mapping[str, float]) -> Floats:
+    """How long the waiting ones of some jobs wait; those that do not start are infinite."""
+    return np.array([starts.get(job.id, inf) for job in jobs if not job.runs], dtype=np.float64)
+
+
+def starts_drawn(
+    simulator: Simulator,
+    jobs: Sequence[LiveJob],
+    likely: Likely,
+    repetitions: int,
+    length: float,
+    computes_priorities: bool,
+) -> Iterator[dict[str, float]]:
+    """When jobs start in each draw, while others come for such a time."""
+    grows = computes_priorities and simulator.cluster.configuration.priority.type == "multifactor"
+    present = computed_again(simulator.cluster, jobs, simulator.now) if grows else list(jobs)
+    for seed in range(repetitions):
+        run_time, further = likely.drawn(seed, length)
+        yield simulator.starts(present, run_time, further if grows else lowest_last(jobs, further))
+
+
 def _first_come_first(
     jobs: Sequence[LiveJob], starts: Sequence[Mapping[str, float]], waits_for: Mapping[str, str]
 ) -> list[Expected]:
     """What is expected for all jobs that may start, in the order of their starts by limits."""
     expected = [
-        _expected(job, _start(job.id, *starts), waits_for.get(job.id, ""))
+        _expected(job, start_of(job.id, *starts), waits_for.get(job.id, ""))
         for job in jobs
         if not job.runs and not job.is_held
     ]
@@ -248,7 +255,7 @@ def _advice(
     change: LiveJob,
     as_it_is: Sequence[Mapping[str, float]],
     changed: Sequence[Mapping[str, float]],
-    accuracy: Accuracy | None,
+    likely: Likely | None,
 ) -> Advice:
     name, limit = change.id, limit_of(next(job for job in jobs if job.id == change.id))
     gains = [
@@ -261,12 +268,12 @@ def _advice(
     share = limit_of(change) / limit
     return Advice(
         option=option,
-        expected=_expected(change, _start(name, *changed)),
+        expected=_expected(change, start_of(name, *changed)),
         gain_by_limits=by_limits,
         gain=median,
         least_gain=least,
         most_gain=most,
-        too_short=accuracy.longer(change.user, share) if accuracy is not None and share < 1 else None,
+        too_short=likely.longer(change.user, share) if likely is not None and share < 1 else None,
     )
 
 
@@ -281,7 +288,7 @@ class Simulator:
     def __init__(self, cluster: Cluster, now: float, room: Path, findings: Findings) -> None:
         self._machine: list[NodeKind] = pinned(cluster.machine)
         self._configuration = settled(cluster.configuration)
-        self._now = now
+        self.cluster, self.now = cluster, now
         self._findings = findings
         self.misplaced = 0
         self.waits_for: dict[str, str] = {}
@@ -291,18 +298,33 @@ class Simulator:
         self._prepared.platform.write_text(with_partitions(platform, partitions) if partitions else platform)
         self._prepared.configure(self._configuration)
 
-    def starts(self, jobs: Sequence[LiveJob], run_time: RunTime, asks_why: bool = False) -> dict[str, float]:
-        """When each job starts; of an array, its first task. What jobs wait for is kept if asked for."""
-        workload = workload_of(jobs, self._now, self._configuration, self._machine, run_time, self._findings)
+    def starts(
+        self,
+        jobs: Sequence[LiveJob],
+        run_time: RunTime,
+        further: Sequence[LiveJob] = (),
+        asks_why: bool = False,
+    ) -> dict[str, float]:
+        """When each job starts, while further ones come; of an array, its first task.
+
+        What jobs wait for is kept if asked for.
+        """
+        present = [*jobs, *further]
+        workload = workload_of(
+            present, self.now, self._configuration, self._machine, run_time, self._findings
+        )
         self._findings.check()
         self._prepared.submit(workload)
-        policy = Telling(configuration_file=str(self._prepared.configuration)) if asks_why else None
+        policy = Resumed(configuration_file=str(self._prepared.configuration))
+        tasks = {job.id: task_names(job.name, job.array)[0] for job in jobs}
+        policy.asked = [name for names in tasks.values() for name in names]
+        policy.tells = asks_why
         result = self._prepared.simulated("rigid", {}, scheduler=policy)
         table = result.jobs.dropna(subset=["starting_time"])
-        ids = {name: job.id for job in jobs if job.array for name in task_names(job.name, job.array)[0]}
+        ids = {name: job.id for job in jobs if job.array for name in tasks[job.id]}
         firsts = table["starting_time"].groupby([ids.get(name, name) for name in table["job_id"].astype(str)])
         found: dict[str, float] = firsts.min().to_dict()
-        if policy is not None:
+        if asks_why:
             self._keep_why(policy.waits_for, jobs, ids, found)
         running = {job.id for job in jobs if job.runs}
         self.misplaced = max(self.misplaced, sum(found.get(name, inf) > SETTLED for name in running))
@@ -324,7 +346,8 @@ class Simulator:
                 self.waits_for[job.id] = told.get(job.id, "Dependency" if job.dependency else refused)
 
 
-def _start(name: str, by_limits: Mapping[str, float], *drawn: Mapping[str, float]) -> Start:
+def start_of(name: str, by_limits: Mapping[str, float], *drawn: Mapping[str, float]) -> Start:
+    """The start of a job, of which some draws tell."""
     known = [starts[name] for starts in drawn if name in starts]
     early, median, late = np.quantile(known, (TAIL, 0.5, 1 - TAIL)).tolist() if known else (None,) * 3
     return Start(by_limits=by_limits.get(name), median=median, early=early, late=late)
@@ -343,62 +366,3 @@ def _expected(job: LiveJob, start: Start, waits_for: str = "") -> Expected:
         start=start,
         waits_for=waits_for,
     )
-
-
-class Question(Struct, frozen=True):
-    """What is asked: the options of the command."""
-
-    conf: Path
-    listing: Path
-    log: Path | None
-    job: str | None
-    time: str | None
-    nodes: int | None
-    submit: str | None
-    moment: str | None
-    repetitions: int
-    accounting: tuple[Path, ...]
-    reservations: tuple[Path, ...]
-    zone: str
-
-
-def answer(question: Question) -> Forecast:
-    """The forecast."""
-    zone_named(question.zone)
-    findings = Findings()
-    moment = time = None
-    with findings.noting("--at"):
-        if question.moment is not None:
-            moment = Clock(0.0, question.zone).moment(question.moment)
-    live = read_live(question.listing, question.zone, findings, moment)
-    now = live.now if moment is None else moment
-    with findings.noting("--time"):
-        time = None if question.time is None else time_limit(question.time)
-    if now is None:
-        findings.mistake(str(question.listing), "does not tell when it was printed; give --at TIME")
-    cluster = read_cluster(question.conf, findings)
-    findings.check()
-    assert now is not None
-    clock = Clock(now, question.zone)
-    configuration = configured(cluster, question.reservations, question.accounting, clock, findings)
-    coming = [each for each in configuration.reservations if each.end > 0]
-    cluster.configuration = replace(
-        configuration, reservations=tuple(replace(each, start=max(each.start, 0.0)) for each in coming)
-    )
-    findings.check()
-    accuracy = None if question.log is None else Accuracy.of_log(question.log, question.zone)
-    jobs = completed(live, question.listing, cluster, findings)
-    findings.check()
-    changes: dict[str, LiveJob] = {}
-    if question.submit is not None:
-        new = submitted(question.submit, jobs, cluster, now, question.zone, findings)
-        jobs.append(new)
-        changes = alternatives(new, cluster, now)
-    elif question.job is not None and time is None and question.nodes is None:
-        changes = alternatives(waiting_job(jobs, question.job), cluster, now)
-    elif question.job is not None:
-        changes = {INSTEAD: Wish(question.job, time, question.nodes).applied(jobs)}
-    tells_priorities = live.columns is None or "PRIORITY" in live.columns
-    again = accuracy is not None and tells_priorities
-    found = forecast(cluster, jobs, now, accuracy, question.repetitions, changes, findings, again)
-    return replace(found, not_modelled=list(dict.fromkeys(map(str, findings.unmodelled))))

@@ -25,6 +25,7 @@ from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.simulator.machine_files import NodeKind
 from batsched_py.slurm.conf import Cluster
 from batsched_py.slurm.jobs import WORKLOAD, JobMaker
+from batsched_py.slurm.logged import LogMaker
 from batsched_py.slurm.policy.job import GPU
 from batsched_py.slurm.policy.settings import Configuration
 from batsched_py.slurm.reading import Clock, Findings
@@ -229,7 +230,9 @@ def workload_of(
     findings: Findings,
 ) -> Workload:
     """The jobs that run or may start, as a workload that begins at a moment; held ones are left out."""
-    maker = JobMaker(configuration, words_of(machine), Clock(now), findings)
+    words = words_of(machine)
+    maker = JobMaker(configuration, words, Clock(now), findings)
+    of_log = LogMaker(configuration, words, Clock(now))
     known: set[str] = set()
     """The jobs so far, for a job can wait for earlier ones only."""
     stuck: set[str] = set()
@@ -262,10 +265,18 @@ def workload_of(
         submission.run_time = left
         submission.dependency = _still_open(job.dependency, known, started, others)
         profiles[profile_name(left)] = Delay(seconds=left)
-        found = list(maker.jobs(submission))
+        found = made_of(submission, maker, of_log)
         known |= {job.name, *(each.name for each in found)}
         made += found
     return Workload(WORKLOAD, made, profiles, sum(len(kind.names) * kind.cores for kind in machine))
+
+
+def made_of(job: LiveJob, maker: JobMaker, of_log: LogMaker) -> list[Job]:
+    """The job, or the tasks of its array; none if a log tells of it, and the cluster knows no such job."""
+    if not job.is_logged:
+        return list(maker.jobs(job))
+    made = of_log.made(job)
+    return [] if isinstance(made, str) else made
 
 
 def limit_of(job: LiveJob) -> float:
@@ -285,9 +296,12 @@ def _from_now_on(job: LiveJob, now: float, ran: float, first: int, afterwards: f
         rest.fields |= {"priority": first, "runs": True}
         rest.fields.pop("node_list", None)
         rest.features = "|".join(map(_feature, job.node_names))
+        if "request" in job.extra:
+            request = {**job.extra["request"], "nodes": least, "features": rest.features}
+            rest.extra = {**job.extra, "request": request}
     else:
-        begin = max((job.eligible or now) - now, afterwards)
-        if begin:
+        begin = max((job.eligible or now) - now, afterwards) - job.at
+        if begin > 0:
             rest.fields["begin"] = begin
     return rest
 

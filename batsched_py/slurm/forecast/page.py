@@ -47,12 +47,16 @@ def write_forecast_page(path: str | Path, found: Forecast) -> None:
 
 
 def what_is_left_out(found: Forecast) -> str:
-    """What starts and intervals do not tell; the figures are measured, by ``benchmarks/snapshots.py``."""
-    if not found.repetitions:
+    """What starts and intervals are worth."""
+    proof = found.proof
+    if proof is None:
         return "Nobody submits further jobs in a forecast, and all jobs run as long as they may."
+    known = f"{proof.forecasts:,} starts are known of forecasts for {proof.moments} earlier moments"
+    if not proof.is_enough or proof.covered_as_drawn is None:
+        return f"{known}. That is too little to stretch intervals by, so they hold 80 % of the draws only."
     return (
-        "Intervals hold 80 % of the draws, and fewer of the starts, for nobody submits further jobs in a "
-        "forecast: 45 % and 39 % in two real queues, and 21 % and 24 % without usage of accounts (sshare)."
+        f"{known}. As they were drawn, intervals held {proof.covered_as_drawn:.0%} of them. So those of now "
+        "are moved and stretched by what these would have needed to hold 80 %."
     )
 
 
@@ -64,8 +68,10 @@ def as_it_is_and_instead(found: Forecast) -> dict[str, Expected]:
     return {"as it is": as_it_is, "instead": found.instead}
 
 
-def forecast_heads(found: Forecast, interval: str = "80 % of the draws") -> list[str]:
+def forecast_heads(found: Forecast, interval: str | None = None) -> list[str]:
     """The heads of the columns; the last ones are known with a log only."""
+    is_proven = found.proof is not None and found.proof.is_enough
+    interval = interval or ("80 % interval" if is_proven else "80 % of the draws")
     heads = ["job", "user", "partition", "nodes", "cpus", "limit", "priority", "starts in, by limits"]
     return [*heads, *(["starts in, likely", interval] if found.repetitions else []), "waits for"]
 

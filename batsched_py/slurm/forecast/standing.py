@@ -9,18 +9,22 @@ from msgspec.structs import replace
 from batsched_py.slurm.conf import Cluster
 from batsched_py.slurm.forecast.advice import Entrance
 from batsched_py.slurm.forecast.live import LiveJob
+from batsched_py.slurm.forecast.queue_log import QueueLog
 from batsched_py.slurm.reading import Findings
 
 #: A job that has more or less than this beside what is computed was given its priority.
 MOST_NICE = 1 << 31
 
 
-def with_known_usage(cluster: Cluster, findings: Findings) -> Cluster:
-    """The cluster; under it, fair shares stay as they are if nothing tells who used how much."""
+def with_known_usage(cluster: Cluster, queue: QueueLog, findings: Findings) -> Cluster:
+    """The cluster with what users have used; where nothing tells that, fair shares stay as they are."""
     configuration, priority = cluster.configuration, cluster.configuration.priority
     is_told = any(each.usage for each in configuration.associations)
     if is_told or priority.type != "multifactor" or not priority.weight_fairshare:
         return cluster
+    if configuration.associations and queue.tells_accounts:
+        findings.left_out("priorities", "no usage is told (--accounts, of sshare): that of the log counts")
+        return Cluster(queue.with_usage(configuration, queue.now), cluster.machine, cluster.licences)
     findings.left_out("priorities", "fair shares stay as they are: no usage is told (--accounts, of sshare)")
     unchanging = replace(configuration, priority=replace(priority, weight_fairshare=0))
     return Cluster(unchanging, cluster.machine, cluster.licences)

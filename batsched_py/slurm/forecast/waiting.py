@@ -2,30 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.slurm.forecast.live import AFTERWARDS
+from batsched_py.slurm.forecast.placing import Placed, place
+from batsched_py.slurm.jobs import WORKLOAD
+from batsched_py.slurm.policy.job import WaitingRecord
+from batsched_py.slurm.policy.nodes import Share, Usage, places
+from batsched_py.slurm.policy.plan import known_share
+from batsched_py.slurm.policy.selection import Selector
 from batsched_py.slurm.policy.slurm import Slurm
 
 #: A running job starts within so many seconds of the simulation, unless it does not fit.
 SETTLED = 60.0
 
 
-class Telling(Slurm):
-    """The policy, which notes once why jobs wait."""
+class Resumed(Slurm):
+    """The policy, on whose nodes jobs run already, until all jobs have started that are asked about.
+
+    Then it refuses the others.
+    """
+
+    asked: Collection[str] = ()
+    """Their names."""
+    tells = False
+    """Whether to note why jobs wait."""
 
     def begin(self, cluster: Cluster) -> None:
         """Begin as ever."""
         super().begin(cluster)
+        self._left = {f"{WORKLOAD}!{name}" for name in self.asked}
         self._noted: dict[str, str] | None = None
 
     def schedule(self, cluster: Cluster) -> None:
-        """Decide as ever, and note why the others wait once the running jobs are there."""
+        """Decide as ever, and note why jobs wait once the running jobs are there."""
+        if not self._left - self._never.keys():
+            for job in list(cluster.queue):
+                cluster.reject(job)
+            return
+        self._hear(cluster)
+        self._resume(cluster)
         super().schedule(cluster)
-        if self._noted is None and self._is_settled(cluster.now):
+        if self.tells and self._noted is None and self._is_settled(cluster.now):
             waiting = [records for records in self._known.values() if records]
             self._noted = {
                 records[0].job.name: self._causes.in_short(records, int(cluster.now)) for records in waiting
             }
+
+    def _resume(self, cluster: Cluster) -> None:
+        """Let jobs go on that ran before, on their nodes; one that does not fit there waits until it does."""
+        records = [of_job[0] for of_job in self._known.values() if of_job and of_job[0].fields.runs]
+        if not records or self._running:
+            return
+        usage = Usage(self._state.machine)
+        selector = Selector(self._state.machine, self._configuration.selection.memory)
+        shared = [record for record in records if record.asked.nodes and not record.asked.exclusive]
+        jobs = [Placed(places(each.asked.nodes), each.asked.cpus, each.asked.unit) for each in shared]
+        place(jobs, usage.cpus)
+        parts = {record.job.id: job.parts for record, job in zip(shared, jobs, strict=True)}
+        for record in records:
+            share = None
+            if record.job.id not in parts:
+                share = selector.select(record.asked, record.asked.nodes, usage)
+            elif all(count <= usage.cpus[node] for node, count in parts[record.job.id].items()):
+                share = selector.share(record.asked, parts[record.job.id], usage)
+            if share is not None:
+                usage.take(share)
+                self._begin_job(cluster, record, known_share(share, self._state.machine))
+
+    def _begin_job(self, cluster: Cluster, record: WaitingRecord, share: Share) -> None:
+        super()._begin_job(cluster, record, share)
+        self._left.discard(record.job.id)
 
     def _is_settled(self, now: float) -> bool:
         """Whether the running jobs run, and the others are in the queue."""

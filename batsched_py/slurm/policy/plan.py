@@ -314,3 +314,11 @@ def kernel_of(machine: Machine, saves_power: bool = False) -> Kernel:
     """The native one if there is one for such a machine; it knows no switches, and no nodes that sleep."""
     is_simple = max(machine.cpus) <= MOST_CPUS and machine.switches is None and not saves_power
     return NATIVE if NATIVE is not None and is_simple else PYTHON
+
+
+def known_share(share: Share, machine: Machine) -> Share:
+    """A share as the classes know it that are used for a machine."""
+    if library is None or kernel_of(machine) is PYTHON:
+        return share
+    made: Share = library.slurm.Share.of(share, len(machine.nodes))
+    return made

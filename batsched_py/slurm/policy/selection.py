@@ -31,7 +31,7 @@ class Selector(Struct, frozen=True):
             return self.whole(asked, nodes & asked.nodes & usage.idle)
         room = self._room(asked, nodes & asked.nodes & ~usage.exclusive, usage)
         chosen = self._choose_any(asked, room, usage.others, self.machine.by_weight)
-        return None if chosen is None else self._share(asked, chosen, usage)
+        return None if chosen is None else self.share(asked, chosen, usage)
 
     def _by_gpus(self, asked: Asked, free: Columns, by_weight: list[int]) -> list[int]:
         """The nodes of each weight, and of each number of free GPUs that count; more of them come first."""
@@ -189,7 +189,7 @@ class Selector(Struct, frozen=True):
         counts = asked.most_switches or not self.machine.switches_if_asked
         return self.machine.switches if counts and not (asked.least_loaded or asked.contiguous) else None
 
-    def _share(self, asked: Asked, chosen: dict[int, int], usage: Usage) -> Share:
+    def share(self, asked: Asked, chosen: dict[int, int], usage: Usage) -> Share:
         """What a job takes of the nodes that it shares."""
         nodes, parts, others = 0, [], []
         if asked.cpus_per_task > 1 or sum(chosen.values()) > asked.cpus:

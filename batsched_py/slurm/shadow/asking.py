@@ -28,8 +28,9 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "loops": ("sdiag",),
     "ended": ("sacct", "-P", "-n", "-X", "-o", "JobID,State,Start", "-j"),
     "log": (
-        *("sacct", "-P", "-a", "-D", "-X", "-S", "now-30days"),
-        *("-o", "JobID,User,Submit,Start,End,State,ElapsedRaw,Timelimit,AllocCPUS"),
+        *("sacct", "-P", "-a", "-D", "-X", "-S", "now-30days", "--delimiter=\x1f", "-o"),
+        "JobID,JobName,User,Account,QOS,Partition,Submit,Eligible,Start,End,State,ElapsedRaw,Timelimit,ReqCPUS,"
+        "AllocCPUS,ReqNodes,NNodes,NodeList,ReqMem,ReqTRES,AllocTRES,Constraints,Reservation,SubmitLine",
     ),
 }
 

@@ -140,8 +140,8 @@ class Board:
         )
         moment = "" if found is None else f"As of {found.now} UTC. "
         note = (
-            f"{moment}Nothing here acts on the cluster. Nobody submits further jobs in a forecast; intervals "
-            "are stretched by what earlier forecasts have missed."
+            f"{moment}Nothing here acts on the cluster. Intervals are moved and stretched by what earlier "
+            "forecasts have missed."
         )
         header = f'<h1>{TITLE}</h1>\n<p class="note">{note}</p>\n<div id="tiles">{shown}</div>'
         sections = ""

@@ -98,10 +98,12 @@ class Memory:
             )
 
     def stretch(self, now: float) -> Stretch:
-        """What intervals needed whose jobs have started by now; forecasts of one hour are one moment."""
+        """What intervals needed whose jobs have started by now, or wait; those of one hour are one moment."""
         rows = self._file.execute(
-            "select asked, started, early, median, late from forecasts join jobs on id = job "
-            "where median is not null and asked <= started and started <= ? and asked > ? order by asked",
+            "select asked, coalesce(started, 9e999), early, median, late "
+            "from forecasts join jobs on id = job where median is not null "
+            "and (asked <= started and started <= ? or started is null and state = 'PENDING') "
+            "and asked > ? order by asked",
             (now, now - LEARNED),
         ).fetchall()
         stretch = Stretch()

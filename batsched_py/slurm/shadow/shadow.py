@@ -5,19 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from math import inf
 from pathlib import Path
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
 from batsched_py.slurm.changes import changed
 from batsched_py.slurm.conf import Cluster, read_cluster
-from batsched_py.slurm.forecast.forecast import Accuracy, Forecast, forecast
-from batsched_py.slurm.forecast.intervals import Stretch
-from batsched_py.slurm.forecast.live import LiveJob, limit_of, with_limit
+from batsched_py.slurm.forecast.forecast import Forecast, by_limits, forecast
+from batsched_py.slurm.forecast.likely import Likely
+from batsched_py.slurm.forecast.live import LiveJob, with_limit
+from batsched_py.slurm.forecast.proof import stretched
+from batsched_py.slurm.forecast.queue_log import LoggedJobs, QueueLog
+from batsched_py.slurm.forecast.standing import with_known_usage
 from batsched_py.slurm.reading import Clock, Findings, Mistakes
 from batsched_py.slurm.scenario import configured
 from batsched_py.slurm.shadow.asking import Asking, Poll, Silent, tasks_of, with_down
@@ -52,7 +53,7 @@ class Shadow:
     def __init__(self, watch: Watch, memory: Memory, board: Board) -> None:
         self._watch, self._memory, self._board = watch, memory, board
         self._asking = Asking(watch.folder)
-        self._accuracy: Accuracy | None = None
+        self._logged: LoggedJobs | None = None
         self._read_log = float("-inf")
         cluster = self._cluster(None)
         for change in watch.changes:
@@ -80,12 +81,15 @@ class Shadow:
         if poll.jobs:
             cluster, findings = self._cluster(poll), Findings()
             jobs = [with_limit(job, cluster.configuration) for job in poll.jobs]
-            accuracy = self._known_accuracy()
-            found = forecast(cluster, jobs, poll.now, accuracy, self._watch.repetitions, {}, findings)
+            logged, likely, known = self._known_log(cluster), None, cluster
+            if logged is not None:
+                queue = QueueLog(logged, jobs, poll.now)
+                likely, known = Likely.now(queue, jobs), with_known_usage(cluster, queue, findings)
+            found = forecast(known, jobs, poll.now, likely, self._watch.repetitions, {}, findings, True)
             drawn, found = found, stretched(found, self._memory.stretch(poll.now), poll.now)
             foreseen = _foreseen(drawn, jobs, poll.now)
             self._memory.foresee(poll.now, foreseen, _intervals(_foreseen(found, jobs, poll.now)))
-            self._board.tried = self._tried(cluster, jobs, poll.now, accuracy)
+            self._board.tried = self._tried(cluster, jobs, poll.now, likely)
         self._board.kept = self._memory.kept()
         return found
 
@@ -122,22 +126,22 @@ class Shadow:
         cluster.configuration = made
         return cluster
 
-    def _known_accuracy(self) -> Accuracy | None:
-        """What jobs used of their limits, by the given log or by what ``sacct`` tells now and then.
+    def _known_log(self, cluster: Cluster) -> LoggedJobs | None:
+        """The jobs of the given log, or of what ``sacct`` tells now and then.
 
         A few jobs tell little, so the log of a new cluster is read often.
         """
-        known = 0 if self._accuracy is None else len(self._accuracy)
+        known = 0 if self._logged is None else len(self._logged)
         if time.monotonic() - self._read_log >= (DAILY if known >= YOUNG else HOURLY):
             self._read_log = time.monotonic()
             with suppress(Silent, InputError):
-                self._accuracy = Accuracy.of_log(self._watch.log or self._asking.log(), "UTC")
-        return self._accuracy
+                self._logged = LoggedJobs(self._watch.log or self._asking.log(), "UTC", cluster)
+        return self._logged
 
     def _tried(
-        self, cluster: Cluster, jobs: Sequence[LiveJob], now: float, accuracy: Accuracy | None
+        self, cluster: Cluster, jobs: Sequence[LiveJob], now: float, likely: Likely | None
     ) -> list[Tried]:
-        run_time = (lambda job, ran: limit_of(job)) if accuracy is None else accuracy.drawn(0)
+        run_time = by_limits if likely is None else likely.drawn(0, 0.0)[0]
         return tried(cluster, jobs, now, run_time, self._watch.changes)
 
 
@@ -146,18 +150,6 @@ def drift(poll: Poll) -> int:
     listed = poll.queue
     known = {name: poll.states[name] for job in poll.jobs for name in tasks_of(job.id) if name in poll.states}
     return sum(listed.get(name) != known.get(name) for name in listed.keys() | known.keys())
-
-
-def stretched(found: Forecast, stretch: Stretch, now: float) -> Forecast:
-    """A forecast with intervals as long as earlier ones should have been."""
-    spans = [(job.start.early, job.start.median, job.start.late) for job in found.jobs]
-    table = np.array(spans, dtype=np.float64).reshape(len(spans), 3)  # what is not known becomes nan
-    lows, highs = stretch.intervals(now, np.full(len(spans), inf), *table.T)
-    jobs = [
-        job if job.start.median is None else replace(job, start=replace(job.start, early=low, late=high))
-        for job, low, high in zip(found.jobs, lows.tolist(), highs.tolist(), strict=True)
-    ]
-    return replace(found, jobs=jobs)
 
 
 def _intervals(found: Mapping[str, Foreseen]) -> dict[str, tuple[float, float]]:
