@@ -44,7 +44,14 @@ class Area:
 
 
 AREAS = {
-    "schedulers": Area(["batsched_py/schedulers"], ["tests/schedulers", "tests/malleable/test_reference.py"]),
+    "schedulers": Area(
+        ["batsched_py/schedulers"],
+        [
+            "tests/schedulers",
+            "tests/malleable/test_reference.py",
+            "tests/test_extensions.py::test_an_allocator_chooses_nodes_and_hosts_in_them",
+        ],
+    ),
     "ledger": Area(
         ["batsched_py/ledger"],
         [

@@ -58,6 +58,23 @@ def test_hosts_sleep_after_the_idle_time_and_wake_for_a_job(tmp_path: Path) -> N
     assert results.makespan == 530.0
 
 
+def test_a_host_that_may_sleep_within_a_tick_sleeps_now() -> None:
+    """A turn a microsecond before a host may sleep is the one for which the policy has asked."""
+    profiles = {"long": {"type": "delay", "delay": 69.999999}}
+    jobs = workload({"id": "a"}, {"id": "b", "profile": "long"}, profiles=profiles)
+    turns: list[tuple[float, str]] = []
+
+    class Spy(Sleeper):
+        """Notes which hosts fall asleep."""
+
+        def schedule(self, cluster: Cluster) -> None:
+            super().schedule(cluster)
+            turns.append((cluster.now, str(cluster.switching)))
+
+    simulate(Batsim(Setup(platform(2), [jobs], energy=True)), DecisionProcess(Spy(idle_time=60.0)))
+    assert next(now for now, switching in turns if switching == "0") == 69.999999
+
+
 def test_hosts_wake_for_all_jobs_that_wait() -> None:
     jobs = workload({"id": "a", "subtime": 100}, {"id": "b", "subtime": 100}, {"id": "c", "subtime": 105})
     results = run(Batsim(Setup(platform(4), [jobs], energy=True)), idle_time="10")
