@@ -185,3 +185,10 @@ def test_another_module_of_the_same_name_does_not_matter(
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nowhere: cannot be read: No such file or directory"):
         digest_of_file(tmp_path / "nowhere")
+
+
+def test_code_is_all_that_a_module_builds_on_but_what_only_its_types_need() -> None:
+    found = files.reachable_modules(["batsched_py.schedulers.use"])
+    assert found["batsched_py.ledger.running"].name == "running.py"
+    assert "batsched_py.protocol.jobs" in found, "which is imported by what is imported"
+    assert "batsched_py.schedulers.cluster" not in found
