@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from batsched_py.campaign.files import publish, remove_leftovers, workspace
+from batsched_py.campaign.plan import CAMPAIGN_FILE, PLAN_FILE
+from batsched_py.campaign.prepare import INPUTS, InputFiles
+from batsched_py.trust import IMPORTED_FILE
 
 
 def test_a_workspace_is_gone_afterwards(tmp_path: Path) -> None:
@@ -38,3 +42,15 @@ def test_only_the_workspaces_of_a_name_are_removed(tmp_path: Path) -> None:
         remove_leftovers(tmp_path, "run")
         assert not left.exists()
         assert other.exists()
+
+
+@pytest.mark.parametrize(("imported", "first"), [(False, "beside"), (True, "copy")])
+def test_of_an_imported_campaign_the_copies_of_inputs_come_first(
+    tmp_path: Path, imported: bool, first: str
+) -> None:
+    listed = {"inputs": [{"name": "log.swf", "copy": "1-log.swf", "sha256": ""}]}
+    contents = {"log.swf": "beside", f"{INPUTS}/1-log.swf": "copy", CAMPAIGN_FILE: json.dumps(listed)}
+    for name, content in (contents | ({IMPORTED_FILE: "{}"} if imported else {})).items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    assert InputFiles(tmp_path / PLAN_FILE).find("log.swf").read_text() == first
