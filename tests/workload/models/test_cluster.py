@@ -12,6 +12,7 @@ from batsched_py.campaign.prepare import make
 from batsched_py.errors import InputError
 from batsched_py.protocol.requests import read_request
 from batsched_py.workload.models import MODELS
+from batsched_py.workload.models.cluster import WALLTIMES
 from batsched_py.workload.read import read_workload
 from batsched_py.workload.swf.log import SwfLog
 from examples.experiments.administrator import answers, in_pieces
@@ -41,6 +42,15 @@ def test_its_jobs_ask_for_all_kinds_of_things(log: SwfLog) -> None:
     assert all(dict(request.per_task)["memory"] for request in made)
     assert (log.requested_time >= log.run_time).all()
     assert (np.diff(log.submit) >= 0).all()
+
+
+def test_users_ask_for_up_to_four_times_the_run_time(log: SwfLog) -> None:
+    limits = np.array(WALLTIMES)
+    wanted = np.minimum(np.outer([1.0, 1.5, 2.0, 4.0], log.run_time), limits[-1])
+    allowed = limits[np.searchsorted(limits, wanted)]
+    asked = [int(np.sum(log.requested_time == each)) for each in allowed]
+    assert (allowed == log.requested_time).any(axis=0).all()
+    assert min(asked) > len(log.run_time) / 5
 
 
 def test_users_submit_by_day(log: SwfLog) -> None:

@@ -41,6 +41,8 @@ def test_labels_recur_as_they_did() -> None:
     random = np.random.default_rng(1)
     labels, zeros = recurring(20_000, random), np.zeros(20_000, dtype=np.int64)
     recurrence = fit_recurrence(labels, zeros, zeros, 1, by_chance=1 / 20)
+    of_few = fit_recurrence(labels[:3], zeros[:3], zeros[:3], 1)
+    assert (of_few.new, len(of_few.others)) == (1.0, len(recurrence.others))
     steps = draw_steps(recurrence, zeros, random).tolist()
     again = random.integers(0, 20, len(labels))
     for place, step in enumerate(steps):

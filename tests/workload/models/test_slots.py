@@ -37,6 +37,11 @@ def apart(log: SwfLog, made: SwfLog) -> dict[str, float]:
     return {name: distance(counted, name) for name in CYCLES}
 
 
+def test_what_is_learned_is_no_option() -> None:
+    with pytest.raises(InputError, match="has no option 'parameters'"):
+        MODELS.create("slots", {"parameters": "{}"})
+
+
 def test_time_is_spent_where_the_weights_are() -> None:
     slots = [0.0] * 18 + [1.0] * 12 + [0.0] * 18
     calendar = SlotCalendar(19_723, slots, [1, 1, 1, 1, 1, 0, 0], [1.0] * 12)  # 2024-01-01, a Monday
