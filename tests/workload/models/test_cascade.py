@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py.workload.description.over_time import temporal_entropy
-from batsched_py.workload.models.arrivals import Cascade, fit_cascade, generate_arrivals
+from batsched_py.workload.description.jobs import Bags
+from batsched_py.workload.models.arrivals import Cascade, fit_bag_cuts, fit_cascade, generate_arrivals
 
 WEEK = 7 * 86400
 
@@ -77,3 +78,11 @@ def test_any_log_can_be_learned_from(arrivals: list[int], jobs: int) -> None:
     learned = fit_cascade(np.array(arrivals, dtype=float))
     times = generate_arrivals(learned, jobs, np.random.default_rng(0))
     assert len(times) == jobs and (times >= 0).all()
+
+
+def test_chances_that_a_bag_ends_are_those_of_the_log_to_five_digits() -> None:
+    """After two of its jobs, one of three bags ends; after one job none does."""
+    bags = Bags(np.arange(8), np.array([2, 3, 3]))
+    chances = np.array(fit_bag_cuts(np.arange(8.0), bags, most=3).chances)
+    assert {0.0, 0.33333} <= {*chances[chances < 0.5].tolist()}
+    assert np.array_equal(chances, np.round(chances, 5))
