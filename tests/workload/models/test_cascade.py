@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batsched_py.workload.description.over_time import temporal_entropy
 from batsched_py.workload.description.jobs import Bags
+from batsched_py.workload.description.over_time import temporal_entropy
 from batsched_py.workload.models.arrivals import Cascade, fit_bag_cuts, fit_cascade, generate_arrivals
 
 WEEK = 7 * 86400
