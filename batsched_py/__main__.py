@@ -9,7 +9,7 @@ def main() -> None:
 
     What is imported is no garbage, so Python looks for garbage rarely.
     """
-    gc.set_threshold(20_000)
+    gc.set_threshold(50_000)
     hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if hears:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

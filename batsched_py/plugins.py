@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import importlib.util
-import inspect
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -93,7 +92,7 @@ class Registry(Generic[Plugin]):
         """What is given: an instance itself, or one of the class that is given or named."""
         if isinstance(given, str):
             return self.create(given, {})
-        if inspect.isclass(given) and issubclass(given, self.base):
+        if isinstance(given, type) and issubclass(given, self.base):
             return self.make(given, given.__name__, {})
         if isinstance(given, self.base):
             return given
@@ -143,9 +142,9 @@ class Registry(Generic[Plugin]):
         return {
             str(getattr(cls, "name", cls.__name__.lower())): cls
             for cls in vars(module).values()
-            if inspect.isclass(cls)
+            if isinstance(cls, type)
             and issubclass(cls, self.base)
-            and not inspect.isabstract(cls)
+            and not getattr(cls, "__abstractmethods__", None)
             and cls.__module__ == module.__name__
         }
 
@@ -161,7 +160,7 @@ class Registry(Generic[Plugin]):
         except (Exception, SystemExit) as error:
             raise InputError(f"{self.kind} {name!r}: {file} cannot be loaded: {error!r}") from error
         cls = getattr(module, class_name, None)
-        if not (inspect.isclass(cls) and issubclass(cls, self.base)):
+        if not (isinstance(cls, type) and issubclass(cls, self.base)):
             defined = ", ".join(cls.__name__ for cls in self._defined_in(module).values()) or "none"
             raise InputError(
                 f"{self.kind} {name!r}: {file} defines no {self.kind} {class_name!r} (it defines {defined})"

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from batsched_py.analysis.calibration import nearest
 from batsched_py.api.log import Log, calibrate, read_log
-from batsched_py.api.simulate import simulate_experiment
+from batsched_py.api.simulating import simulate_experiment
 from batsched_py.api.terminal import duration
 from batsched_py.campaign.plan import CONTROL_POLICIES
 from batsched_py.errors import InputError

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from batsched_py.analysis.plots import figures as plot_figures, runs as plot_runs, style as plot_style
     from batsched_py.analysis.runs import aggregate, comparisons, pivot, tables
     from batsched_py.analysis.validator import rules as validator_rules
-    from batsched_py.api import console, control, explained, figures, log, rankings, result, simulate
+    from batsched_py.api import console, control, explained, figures, log, rankings, result, simulating
     from batsched_py.api import validating
     from batsched_py.campaign import archive, estimate, executors, html_report, plan_file, prepare, store
     from batsched_py.campaign import files as campaign_files, review, run as campaign_run
@@ -49,7 +49,7 @@ else:
         "analysis.plots": "plot_figures=figures plot_runs=runs plot_style=style",
         "analysis.runs": "aggregate comparisons pivot tables",
         "analysis.validator": "validator_rules=rules",
-        "api": "console control explained figures log rankings result simulate validating",
+        "api": "console control explained figures log rankings result simulating validating",
         "campaign": "archive estimate executors html_report plan_file prepare review store "
         "campaign_files=files campaign_run=run",
         "campaign.review": "review_facts=facts review_thorough=thorough",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # the part of ``signal`` that needs no loading
 import errno
 import gc
 import importlib
 import logging
 import os
-import signal
 import sys
 import traceback
 from types import FrameType
@@ -16,6 +16,7 @@ from typing import IO, Any
 import click
 
 from batsched_py import __version__
+from batsched_py.cli.told import Helpful, Told
 from batsched_py.errors import BatschedError, did_you_mean
 from batsched_py.protocol.shown import harmless, printable
 
@@ -93,7 +94,7 @@ COMMANDS = {
 }
 
 
-class Suggesting(click.Group):
+class Suggesting(Helpful, click.Group):
     """A group that finds its commands by itself, and says which one may have been meant."""
 
     def resolve_command(
@@ -175,9 +176,12 @@ def _show_version(ctx: click.Context, option: click.Parameter, asked: bool) -> N
 
 
 @click.group("batsched-py", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-v", "--verbose", is_flag=True, help="Log what is done, and show where errors come from.")
+@click.option(
+    "-v", "--verbose", cls=Told, is_flag=True, help="Log what is done, and show where errors come from."
+)
 @click.option(
     "--version",
+    cls=Told,
     is_flag=True,
     is_eager=True,
     expose_value=False,

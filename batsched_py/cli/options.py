@@ -20,6 +20,7 @@ from msgspec import NODEFAULT, Meta, Struct
 from batsched_py.analysis.windows import Window
 from batsched_py.api import lazy
 from batsched_py.api.terminal import say, waiting
+from batsched_py.cli.told import Helpful, Told
 from batsched_py.errors import InputError, did_you_mean
 from batsched_py.input_files import open_input
 from batsched_py.settings import Option, Setting, settings_of, struct_from
@@ -66,7 +67,7 @@ def option(usage: str, help: str, name: str = "", **given: Any) -> Decorator[Any
     first long flag is not. What else is given is for click.
     """
     told = Option(usage, help)
-    given = {"metavar": told.metavar, **given}
+    given = {"cls": Told, "metavar": told.metavar, **given}
     if given.get("default", "") != "":
         given["show_default"] = True
     if given["metavar"] is None and "type" not in given:
@@ -86,7 +87,7 @@ class OneOf(click.Choice):
             self.fail(f"{fault.message.removesuffix('.')}{meant}.", param, ctx)
 
 
-class OutputOption(click.Option):
+class OutputOption(Told):
     """The option ``--output``, which says where something is written.
 
     ``-o`` is an option of the scheduler, everywhere. Until 0.2.0 it was this one in commands without a
@@ -191,7 +192,7 @@ def _handing(
     return decorate
 
 
-class GroupedOption(click.Option):
+class GroupedOption(Told):
     """An option with the heading under which the help shows it."""
 
     def __init__(self, *arguments: Any, group: str, **given: Any) -> None:
@@ -203,7 +204,7 @@ class GroupedOption(click.Option):
 OWN_OPTIONS = "This command"
 
 
-class Grouped(click.Command):
+class Grouped(Helpful):
     """A command with many options: the help shows those first that matter first, and the others in groups."""
 
     def __init__(self, *arguments: Any, first: Sequence[str], **given: Any) -> None:

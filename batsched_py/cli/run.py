@@ -13,6 +13,7 @@ from batsched_py.analysis.windows import Window
 from batsched_py.api import lazy
 from batsched_py.api.terminal import say, two_columns
 from batsched_py.cli.options import Grouped, measure_option, option, struct_options
+from batsched_py.cli.told import Told
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
 
@@ -101,6 +102,7 @@ def _watcher(first: str | None, pace: Pace | None, title: str) -> lazy.experimen
 )
 @click.option(
     "--control/--no-control",
+    cls=Told,
     default=None,
     help="With users who replay a log, also simulate them on its own machine, under the policy whose waits "
     "are nearest to the recorded ones, and tell how much later jobs come than there.  [default: on "
@@ -149,7 +151,7 @@ def run_command(
 
         answering = partial(answering_at, status or f"{prefix}_status.sock")
     watched = _watcher(step, live, experiment.actors.scheduler.name)
-    result = lazy.simulate.simulate_experiment(
+    result = lazy.simulating.simulate_experiment(
         experiment, export=prefix, progress=True, window=measure, watched=watched, answering=answering
     )
     beside, why_not = _controlled(result, control)

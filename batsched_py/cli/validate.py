@@ -230,7 +230,7 @@ def calibrate_command(
         scenario=Scenario(workloads=workloads, machine=machine, events=events),
         actors=Actors(scheduler=scheduler or Choice("easy")),
     )
-    replay = lazy.simulate.simulate_experiment(experiment, progress=True, logs={0: log})
+    replay = lazy.simulating.simulate_experiment(experiment, progress=True, logs={0: log})
     found = lazy.log.compared(lazy.log.Log(log), replay)
     text = "\n".join(_lines(found))
     tell(found, as_json, output, lambda page, found: found.save(page), lambda found: click.echo(text))
@@ -328,7 +328,7 @@ def saturation_command(
 
     def try_load(factor: float) -> lazy.saturation.Trial:
         denser = log.load(factor).columns
-        result = lazy.simulate.simulate_experiment(experiment, progress=True, logs={0: denser})
+        result = lazy.simulating.simulate_experiment(experiment, progress=True, logs={0: denser})
         return lazy.saturation.trial(result.jobs, result.overview.hosts, factor)
 
     found = lazy.saturation.saturation(try_load, behind, within)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from batsched_py.blame import naming
 from batsched_py.decision.process import Ask, DecisionProcess
 from batsched_py.errors import InputError
-from batsched_py.ledger.ledger import Effect, RegisteredJob, RejectedJob
+from batsched_py.ledger.effects import Effect, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.plugins import Registry

@@ -12,14 +12,10 @@ from math import inf, isnan
 from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 from batsched_py.blame import is_fault, line_of, told
-from batsched_py.decision.held_jobs import HeldJobs
-from batsched_py.decision.submissions import FailureRule, Restarts, Submissions
 from batsched_py.errors import PolicyError, ProtocolError, RuleBroken
-from batsched_py.ledger.holds import Release
-from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
+from batsched_py.ledger.effects import Effect, RegisteredJob, RejectedJob
 from batsched_py.ledger.running import RunningJob
 from batsched_py.ledger.waiting import Held, Unfit
-from batsched_py.outside.closures import Closures
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import Host, Job, JobState
@@ -27,12 +23,16 @@ from batsched_py.protocol.shown import harmless, shown, shown_name
 from batsched_py.protocol.sizes import refuse_in_messages
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.schedulers.decisions import Remark
 from batsched_py.schedulers.selection import allocation
 from batsched_py.users import User, UsersOf
 
 if TYPE_CHECKING:
+    from batsched_py.decision.submissions import FailureRule, Submissions
+    from batsched_py.ledger.holds import Release
+    from batsched_py.ledger.ledger import Ledger
     from batsched_py.ledger.nodes import Refusal
+    from batsched_py.outside.closures import Closures
+    from batsched_py.schedulers.decisions import Remark
 
 _log = logging.getLogger(__name__)
 
@@ -140,6 +140,8 @@ class DecisionProcess:
 
     def join(self, begins: ev.SimulationBegins, ledger: Ledger) -> None:
         """Take part in a simulation that is about to begin, of which this is the ledger."""
+        from batsched_py.decision.held_jobs import HeldJobs
+
         scheduler = self.scheduler
         self.ledger = ledger
         self._acknowledges = begins.settings.acknowledge_dynamic_jobs
@@ -151,6 +153,8 @@ class DecisionProcess:
             of_hosts = free_nodes if begins.has_nodes else closed_hosts
             ledger.free = nodes = of_hosts(begins.hosts, nodes_of, hosts_of)
             if known.closures:
+                from batsched_py.outside.closures import Closures
+
                 self._closures = Closures(known.closures)
                 nodes.have_closures(self._closures, lambda: self.cluster.now)
         else:
@@ -163,6 +167,8 @@ class DecisionProcess:
         if type(scheduler).estimate is not Scheduler.estimate:
             ledger.estimate = self.estimate
         if self.users or begins.settings.dynamic_jobs:
+            from batsched_py.decision.submissions import Restarts, Submissions
+
             restarts = Restarts(self.on_failure, scheduler.requeues, begins)
             self._submissions = Submissions(self.users, begins, ledger, restarts)
             if self.users and scheduler.requeues:
@@ -513,6 +519,8 @@ class DecisionProcess:
     def _begin(self, events: list[ev.Event]) -> list[ev.Event]:
         if not events or not isinstance(events[0], ev.SimulationBegins):
             raise ProtocolError("the conversation must begin with SIMULATION_BEGINS")
+        from batsched_py.ledger.ledger import Ledger
+
         self.join(events[0], Ledger(events[0]))
         return events[1:]
 

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from batsched_py.errors import InputError, ProtocolError, RuleBroken
 from batsched_py.ledger import rules
-from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, describe
+from batsched_py.ledger.effects import Effect, RegisteredJob, describe
+from batsched_py.ledger.ledger import Ledger
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.failures import Checkpoints, lasting, work_of
 from batsched_py.protocol import events as ev

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger import rules
+from batsched_py.ledger.effects import Effect, RejectedJob, describe
 from batsched_py.ledger.kinds import check_function, check_job, float_scores, lowest, positive, ranking
-from batsched_py.ledger.ledger import DECISIONS, Effect, RejectedJob, describe
 from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
 from batsched_py.ledger.queue import Condition
 from batsched_py.ledger.running import RunningJob
@@ -341,6 +341,8 @@ class Cluster(cluster.Cluster):
 
     def _take(self, decision: ev.Event) -> None:
         """Check a decision and give it to the library."""
+        from batsched_py.ledger.ledger import DECISIONS
+
         engine = self._engine
         engine.check_not_ended()
         if type(decision) not in DECISIONS:

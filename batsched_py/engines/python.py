@@ -28,7 +28,7 @@ from heapq import heappop
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines import Simulation, Situation
 from batsched_py.errors import Deadlock, InputError, RuleBroken
-from batsched_py.ledger.ledger import Effect
+from batsched_py.ledger.effects import Effect
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.jobs import JobState, as_told, to_tick

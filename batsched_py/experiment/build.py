@@ -15,13 +15,10 @@ from msgspec.structs import asdict, replace
 
 from batsched_py.decision import observers
 from batsched_py.decision.process import DecisionProcess, Outlook
-from batsched_py.decision.submissions import FailureRule
 from batsched_py.errors import InputError
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment.value import Failures, OnFailure, OutsideFiles
-from batsched_py.ledger import holds
 from batsched_py.outside.curve import CURVES, NOTHING_KNOWN, Known, read_curve
-from batsched_py.outside.failures import Checkpoints
 from batsched_py.plugins import PYBATSIM
 from batsched_py.protocol.events import Event, Settings
 from batsched_py.protocol.jobs import Host
@@ -39,6 +36,7 @@ from batsched_py.workload.read import read_workload
 
 if TYPE_CHECKING:
     from batsched_py.decision.pybatsim import PyBatsimProcess
+    from batsched_py.decision.submissions import FailureRule
     from batsched_py.engines.python import Batsim
     from batsched_py.outside.failures import Outage
     from batsched_py.simulator.network.routing import SimpleNetwork
@@ -62,6 +60,9 @@ def failure_rule(restarting: OnFailure) -> FailureRule | None:
             raise InputError(f"{setting.option.flags[-1]} is for --on-failure checkpoint; give it too")
     if restarting.on_failure is None:
         return None
+    from batsched_py.decision.submissions import FailureRule
+    from batsched_py.outside.failures import Checkpoints
+
     saves = Checkpoints(restarting.checkpoint_interval, restarting.checkpoint_overhead)
     return FailureRule(
         resubmits=restarting.on_failure != "kill",
@@ -183,6 +184,8 @@ def build(
     if _have_dependencies(workloads):
         if not isinstance(process, DecisionProcess):
             raise InputError("a scheduler of PyBatsim does not know jobs that wait for others")
+        from batsched_py.ledger import holds
+
         process.on_release(holds.release_writer(outputs.open("held", holds.RELEASES_HEADER)))
     if experiment.decisions and isinstance(process, DecisionProcess):
         process.meter = partial(observers.measuring, outputs.open("decisions", observers.DECISIONS_HEADER))
@@ -349,9 +352,11 @@ def new_setup(
 
 def _failures(failing: Failures, platform: Platform, workloads: Sequence[Workload]) -> Iterator[Event]:
     """The events of failures, made as they are asked for."""
+    if not (outages := failures_of(failing, platform, workloads)):
+        return iter(())
     from batsched_py.outside.failures import as_events
 
-    return as_events(failures_of(failing, platform, workloads))
+    return as_events(outages)
 
 
 def _read_events(scenario: Scenario, generic: bool) -> list[list[Event]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import shlex
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -128,6 +127,8 @@ _left_behind = _LeftBehind()
 
 def run_command(experiment: Experiment, prefix: str) -> str:
     """The command that makes an experiment again, for a shell; it writes ``PREFIX_jobs.csv`` and so on."""
+    import shlex
+
     return shlex.join(["batsched-py", "run", *options_of(experiment), "-e", prefix])
 
 

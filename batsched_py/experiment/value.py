@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from batsched_py.experiment.choice import Choice, files_in
-from batsched_py.outside.failures import Law
+from batsched_py.outside import Law
 from batsched_py.protocol.events import Settings
 from batsched_py.settings import Option, Rename, settings_of, struct_from, values_of
 from batsched_py.workload.model import CancelledRule, PrecedingRule, ProcessorsRule, TiesRule, WalltimeRule

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger import rules
+from batsched_py.ledger.effects import Effect, RejectedJob, describe
 from batsched_py.ledger.free import FreeHosts
 from batsched_py.ledger.holds import Holds
 from batsched_py.ledger.profile import Ahead, Reservation
@@ -28,30 +28,7 @@ from batsched_py.protocol import events as ev
 from batsched_py.protocol.dependencies import depends
 from batsched_py.protocol.hosts import NOWHERE, HostSet
 from batsched_py.protocol.jobs import Job
-from batsched_py.protocol.profiles import Profile
 from batsched_py.protocol.sizes import malleable_of, shaped
-
-
-class RejectedJob(Struct, frozen=True, gc=False, eq=False):
-    """A job that was refused for good."""
-
-    job: Job
-    time: float
-
-
-class RegisteredJob(Struct, frozen=True, gc=False, eq=False):
-    """A job that was made known while the simulation runs, and waits."""
-
-    job: Job
-    time: float
-    profile: Profile | None = None
-    """What it does, where that was not known before."""
-    note: str = ""
-    """What was noted about it."""
-
-
-#: What is to be carried out: a start, a rejection, a registration, a resize, or any other decision.
-Effect = RunningJob | RejectedJob | RegisteredJob | ResizedJob | ev.Event
 
 
 class Ledger:
@@ -432,18 +409,6 @@ class Ledger:
 
 def _nobody(job_id: str) -> bool:
     return False
-
-
-def describe(decision: ev.Event) -> str:
-    """What is decided about which job."""
-    name = type(decision).__name__
-    match decision:
-        case ev.RegisterJob(job=job):
-            return f"{name} {job.id}"
-        case ev.ExecuteJob() | ev.RejectJob() | ev.SetJobMetadata():
-            return f"{name} {decision.job_id}"
-        case _:
-            return name
 
 
 #: How each kind of decision is taken down. Nothing can be wrong with those that give nothing.

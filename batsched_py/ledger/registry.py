@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from batsched_py.errors import RuleBroken
 from batsched_py.protocol.events import Settings
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Composed, Profile, Trace
 
-#: The bit that stands for the last three characters of a name, if they are digits.
-_BIT = {f"{number:03}": 1 << number for number in range(1000)}
+
+@cache
+def _bits() -> dict[str, int]:
+    """The bit that stands for the last three characters of a name, if they are digits."""
+    return {f"{number:03}": 1 << number for number in range(1000)}
 
 
 class Names:
@@ -28,12 +32,13 @@ class Names:
     """
 
     def __init__(self) -> None:
+        self._bits = _bits()
         self._pages: dict[str, int] = {}
         self._others: set[str] = set()
 
     def take(self, name: str) -> bool:
         """Take a name; whether it was free."""
-        bit = _BIT.get(name[-3:])
+        bit = self._bits.get(name[-3:])
         if bit is None:
             free = name not in self._others
             self._others.add(name)
@@ -44,7 +49,7 @@ class Names:
         return not taken & bit
 
     def __contains__(self, name: str) -> bool:
-        bit = _BIT.get(name[-3:])
+        bit = self._bits.get(name[-3:])
         if bit is None:
             return name in self._others
         return bool(self._pages.get(name[:-3], 0) & bit)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from math import floor, inf, nextafter
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from batsched_py.errors import InputError
-from batsched_py.outside.closures import Closure
-from batsched_py.outside.tables import finite, read_table, seconds
+
+if TYPE_CHECKING:
+    from batsched_py.outside.closures import Closure
 
 
 class Curve:
@@ -116,6 +118,8 @@ class Curve:
 
 def read_curve(path: str, period: float | None = None) -> Curve:
     """The curve in a CSV file with the columns ``time`` and ``value``."""
+    from batsched_py.outside.tables import finite, read_table, seconds
+
     rows = read_table(path, ("time", "value"), lambda row: (seconds(row, "time"), finite(row, "value")))
     times, values = [time for time, _ in rows], [value for _, value in rows]
     try:

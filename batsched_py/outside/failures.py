@@ -18,21 +18,18 @@ from heapq import merge
 from itertools import groupby
 from math import ceil, floor, gamma
 from operator import itemgetter
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError
+from batsched_py.outside import Law
 from batsched_py.outside.closures import Closure
 from batsched_py.outside.tables import Units, period, read_table
 from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.profiles import Delay, Homogeneous, HomogeneousTotal, Profile
-
-#: How the times to the next failure are distributed.
-Law = Literal["exponential", "weibull"]
-
 
 #: So many take a simulation hours.
 MOST_FAILURES: Final = 100_000_000

@@ -9,14 +9,12 @@ from math import inf, isnan
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from batsched_py.errors import RuleBroken
+from batsched_py.ledger.effects import Effect, describe
 from batsched_py.ledger.kinds import Live, check_function, check_job, count, expected, number, positive
-from batsched_py.ledger.ledger import Effect, Ledger, describe
-from batsched_py.ledger.limits import Limit
 from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
 from batsched_py.ledger.queue import Condition, Floats, JobQueue, Score, Waiting
 from batsched_py.ledger.rules import check_resize
 from batsched_py.ledger.running import Running, RunningJob
-from batsched_py.ledger.trials import HostsToWake, Resizing
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol.events import (
     CallMeLater,
@@ -33,6 +31,9 @@ from batsched_py.schedulers.decisions import Remark, own_copy
 from batsched_py.schedulers.predictions import Predictions
 
 if TYPE_CHECKING:
+    from batsched_py.ledger.ledger import Ledger
+    from batsched_py.ledger.limits import Limit
+    from batsched_py.ledger.trials import HostsToWake, Resizing
     from batsched_py.schedulers.use import Use
 
 #: Scores of waiting jobs at a time; the lowest goes first, equal ones go in submission order.
@@ -338,6 +339,8 @@ class Cluster(Live):
     def put_beside(self, limit: Limit) -> None:
         """Let a limit narrow the machine from now on, for this policy and all those that it is around."""
         self._check_narrows()
+        from batsched_py.ledger.limits import Limit
+
         if not isinstance(limit, Limit):
             raise expected("a Limit", limit)
         self._set(limits=(*self.limits, limit))

@@ -22,7 +22,6 @@ from msgspec import Meta
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler, in_library
 from batsched_py.schedulers.cluster import Cluster, Order
-from batsched_py.schedulers.orders import check_order, order
 from batsched_py.schedulers.predictions import Predictions
 
 
@@ -86,6 +85,10 @@ class Easy(EasyBackfilling):
     ] = "needed"
 
     def __post_init__(self) -> None:
+        if self.order == self.backfill == "submission":
+            return
+        from batsched_py.schedulers.orders import check_order
+
         check_order(self.order)
         check_order(self.backfill)
 
@@ -97,6 +100,10 @@ class Easy(EasyBackfilling):
 
     def orders(self, cluster: Cluster) -> tuple[Order | None, Order | None]:
         """Those that were asked for."""
+        if self.order == self.backfill == "submission":
+            return None, None
+        from batsched_py.schedulers.orders import order
+
         return (
             None if self.order == "submission" else order(self.order, cluster),
             None if self.backfill == self.order else order(self.backfill, cluster),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from batsched_py.blame import naming
@@ -18,6 +17,8 @@ from batsched_py.protocol.events import SimulationBegins
 from batsched_py.protocol.hosts import HostSet
 
 if TYPE_CHECKING:
+    from random import Random
+
     from batsched_py.ledger.nodes import NodeChoice, Offer
     from batsched_py.schedulers.base import Scheduler
 
@@ -116,6 +117,8 @@ def selection(name: SelectionName, machine: SimulationBegins, seed: int) -> Sele
         case "spread":
             return spread
         case "random":
+            from random import Random
+
             return partial(at_random, Random(seed))
         case "fastest":
             return partial(fastest, tiers(speeds(machine)))

@@ -8,7 +8,6 @@ Python engine runs it; of ``sleeping(easy)`` the library has a copy.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
 from batsched_py.errors import PolicyError
@@ -18,7 +17,6 @@ from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 
 
-@dataclass(kw_only=True)
 class Wrapper(Scheduler):
     """A policy that adds something to what another one decides, or narrows what it can do."""
 

@@ -5,7 +5,6 @@ Files of Batsim 5 are beside those of Batsim 4; programs that want results and n
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from abc import ABC, abstractmethod
@@ -235,6 +234,8 @@ class Results:
         No job is submitted before 0, so that most simulations are looked at once.
         """
         if self.first_submission > 0:
+            import csv
+
             submissions = (float(row[3]) for row in csv.reader(io.StringIO(rows, newline="")))
             self.first_submission = min(self.first_submission, *submissions)
 

@@ -9,7 +9,8 @@ from typing import Any
 from msgspec import Struct, structs
 
 from batsched_py.errors import EventBroken
-from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob
+from batsched_py.ledger.effects import Effect, RegisteredJob, RejectedJob
+from batsched_py.ledger.ledger import Ledger
 from batsched_py.ledger.running import ResizedJob, RunningJob
 from batsched_py.ledger.waiting import Unfit
 from batsched_py.outside.curve import NOTHING_KNOWN

@@ -25,7 +25,8 @@ from batsched_py.decision.observers import DATA, MONITORS, AdditionalData, Monit
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.decision.submissions import FailureRule
 from batsched_py.engines.python import Batsim, simulate
-from batsched_py.ledger.ledger import Effect, Ledger, RejectedJob
+from batsched_py.ledger.effects import Effect, RejectedJob
+from batsched_py.ledger.ledger import Ledger
 from batsched_py.ledger.running import RunningJob
 from batsched_py.outside.closures import Closure
 from batsched_py.outside.curve import Known

@@ -265,7 +265,6 @@ def one_by_one(workload: Workload) -> dict[str, Workload]:
     }
 
 
-@dataclass
 class EachUser(NamedUsers, Wrapper):
     """A wrapper around each user of a log."""
 

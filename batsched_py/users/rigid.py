@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heappop, heappush
 from math import inf
 from typing import Any, ClassVar
-from urllib.parse import quote
 
 from batsched_py.protocol.jobs import Job, JobState
 from batsched_py.protocol.profiles import Profile
@@ -36,6 +34,8 @@ def who(user: str) -> str:
     >>> who("J. Doe")
     'user=J.%20Doe'
     """
+    from urllib.parse import quote
+
     return f"user={quote(user, safe='')}"
 
 
@@ -84,7 +84,6 @@ class RigidUser(User):
         """Take no notice."""
 
 
-@dataclass
 class Cancelling(Wrapper):
     """Users who withdraw a job when it has taken as long as it had waited in the log when it was cancelled.
 

@@ -24,8 +24,9 @@ from rich.text import Text
 from batsched_py.api.console import TextConsole
 from batsched_py.api.terminal import duration
 from batsched_py.errors import InputError
+from batsched_py.ledger.effects import RejectedJob
 from batsched_py.ledger.free_nodes import FreeNodes
-from batsched_py.ledger.ledger import Ledger, RejectedJob
+from batsched_py.ledger.ledger import Ledger
 from batsched_py.outside.curve import NOTHING_KNOWN
 from batsched_py.protocol import events as ev
 from batsched_py.protocol.hosts import HostSet

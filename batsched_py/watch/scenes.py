@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.python import Batsim, turns
-from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob
+from batsched_py.ledger.effects import Effect, RegisteredJob
+from batsched_py.ledger.ledger import Ledger
 from batsched_py.outside.curve import NOTHING_KNOWN, Known
 from batsched_py.protocol import events as ev
 from batsched_py.schedulers.decisions import Remark

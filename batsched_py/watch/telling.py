@@ -7,8 +7,9 @@ from itertools import islice
 from math import inf
 
 from batsched_py.api.terminal import duration, hosts_text
+from batsched_py.ledger.effects import Effect, RegisteredJob, RejectedJob, describe
 from batsched_py.ledger.free_nodes import FreeNodes
-from batsched_py.ledger.ledger import Effect, Ledger, RegisteredJob, RejectedJob, describe
+from batsched_py.ledger.ledger import Ledger
 from batsched_py.ledger.nodes import CORES, PLACES, in_words, lacking, where
 from batsched_py.ledger.running import ResizedJob, RunningJob
 from batsched_py.ledger.waiting import Deferred, Held

@@ -7,7 +7,6 @@ those of a table in Parquet as well.
 
 from __future__ import annotations
 
-import gzip
 import os
 import zlib
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,7 @@ from contextlib import nullcontext
 from math import inf
 from os.path import isdir, isfile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from batsched_py.errors import InputError
 
@@ -56,7 +55,7 @@ def read_lines(path: Path, size: int = PIECE) -> Iterator[bytes]:
             is_compressed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
             limit = max(HARMLESS, HIGHEST_RATIO * os.fstat(file.fileno()).st_size) if is_compressed else inf
-            with gzip.open(file) if is_compressed else nullcontext(file) as unpacked:
+            with _unpacked(file) if is_compressed else nullcontext(file) as unpacked:
                 rest, nb_bytes = b"", 0
                 while piece := unpacked.read(size):
                     nb_bytes += len(piece)
@@ -74,6 +73,12 @@ def read_lines(path: Path, size: int = PIECE) -> Iterator[bytes]:
                     yield rest
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _unpacked(file: BinaryIO) -> BinaryIO:
+    import gzip
+
+    return gzip.open(file)  # type: ignore[return-value]
 
 
 def has_more_fields(path: Path) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import batsched_py as bp
-from batsched_py.api.simulate import simulate_experiment
+from batsched_py.api.simulating import simulate_experiment
 from batsched_py.cli.run import run_command
 from batsched_py.errors import InputError
 from batsched_py.schedulers.easy import Easy

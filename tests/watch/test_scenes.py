@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.api.simulate import simulate_experiment
+from batsched_py.api.simulating import simulate_experiment
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.python import Batsim
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
