@@ -80,7 +80,7 @@ class Registry(Generic[Plugin]):
                 meant = did_you_mean(key, fields)
                 raise InputError(f"{self.kind} {name!r} has no option {key!r}{meant}; {known}")
         try:
-            return msgspec.convert(dict(options), cls, strict=False) if fields else cls()
+            return _made(cls, options) if fields else cls()
         except msgspec.ValidationError as error:
             raise InputError(f"{self.kind} {name!r}: {_explained(error, cls)}") from None
         except BatschedError:
@@ -262,6 +262,16 @@ class LayeredRegistry(Registry[Plugin]):
 def _options(cls: type[Any]) -> list[str]:
     """The names of the options that a class has."""
     return [f.name for f in dataclasses.fields(cls) if f.init] if dataclasses.is_dataclass(cls) else []
+
+
+def _made(cls: type[Plugin], options: Mapping[str, object]) -> Plugin:
+    """An instance with these options; without any, their types need not be known, which takes long."""
+    if not options:
+        try:
+            return cls()
+        except (TypeError, ValueError):
+            pass  # what is wrong is told below
+    return msgspec.convert(dict(options), cls, strict=False)
 
 
 def execute_file(path: Path) -> ModuleType:

@@ -26,6 +26,12 @@ Whole = TypeVar("Whole", bound=Struct)
 Rename = Callable[[str], str]
 
 
+@cache
+def _flags_in(usage: str) -> tuple[str, ...]:
+    words = usage.partition(" / ")[0].split()
+    return tuple(word.rstrip(",") for word in words if word.startswith("-"))
+
+
 class Option(Struct, frozen=True):
     """What a user writes to give a value to a setting, and what it means.
 
@@ -56,8 +62,7 @@ class Option(Struct, frozen=True):
     @property
     def flags(self) -> list[str]:
         """The flags, without the one for no; a manifest has the first of them."""
-        usage = self.usage.partition(" / ")[0].split()
-        return [word.rstrip(",") for word in usage if word.startswith("-")]
+        return list(_flags_in(self.usage))
 
     @property
     def off(self) -> str:
@@ -73,7 +78,7 @@ class Option(Struct, frozen=True):
     @property
     def word(self) -> str:
         """The name in Python: the first long flag."""
-        return next(flag[2:] for flag in self.flags if flag.startswith("--")).replace("-", "_")
+        return next(flag[2:] for flag in _flags_in(self.usage) if flag.startswith("--")).replace("-", "_")
 
     @property
     def names_files(self) -> bool:

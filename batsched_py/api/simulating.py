@@ -27,8 +27,6 @@ from batsched_py.simulator.outputs import PREFIX, MemoryFiles, OutputFile
 from batsched_py.workload.doubts import Figures, doubts
 from batsched_py.workload.model import Workload
 
-_log = logging.getLogger(__name__)
-
 
 def simulate_experiment(
     experiment: Experiment,
@@ -92,7 +90,7 @@ def _warn_of_scaled_users(users: Choice | None, workloads: Sequence[Workload]) -
     """Say that users who react are made of submissions that never were: the waits beside them are others."""
     changes = [workload.scaled for workload in workloads if workload.scaled]
     if changes and users is not None and users.name != "rigid":
-        _log.warning(
+        logging.getLogger(__name__).warning(
             "the log's times between arrivals were scaled (%s), and its waits and run times were not, so the "
             "sessions and think times of %s are those of a schedule that never was; take the recorded log, "
             "and more or fewer of its users: --users resample -u load=...",
@@ -111,7 +109,7 @@ def _warn_of_estimates(overview: Overview, policy: Scheduler | None) -> None:
     if not (overview.knows_run_times and missing > _MANY_UNREQUESTED * overview.jobs):
         return
     if _uses_estimates(overview.scheduler if policy is None else policy):
-        _log.warning(
+        logging.getLogger(__name__).warning(
             "%s of %s jobs requested no time, so %s knows how long they run; "
             "--walltime modelled gives them estimates as users make them",
             f"{missing:,}",
@@ -146,7 +144,7 @@ def _warn_of_doubts(experiment: Experiment, overview: Overview, workloads: Seque
         machine=overview.hosts,
     )
     for doubt in doubts(figures):
-        _log.warning("%s", doubt)
+        logging.getLogger(__name__).warning("%s", doubt)
 
 
 class Amount(Struct, frozen=True):

@@ -6,16 +6,17 @@ import _signal as signal  # type: ignore[import-not-found]  # the part of ``sign
 import errno
 import gc
 import importlib
-import logging
 import os
 import sys
 import traceback
+from functools import partial
 from types import FrameType
-from typing import IO, Any
+from typing import IO, Any, TextIO
 
 import click
 
 from batsched_py import __version__
+from batsched_py.cli import once_loaded
 from batsched_py.cli.told import Helpful, Told
 from batsched_py.errors import BatschedError, did_you_mean
 from batsched_py.protocol.shown import harmless, printable
@@ -152,21 +153,6 @@ class Commands(Suggesting):
             raise Interrupted(str(stop) or "stopped by Ctrl-C") from None
 
 
-class OneLine(logging.Formatter):
-    """What is logged looks like the errors of the command."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line for a record."""
-        return f"batsched-py: {record.levelname.lower()}: {harmless(record.getMessage())}"
-
-
-def _is_of_interest(record: logging.LogRecord) -> bool:
-    """Whether a record is ours, of a policy or of users that take part, or a warning; libraries log much."""
-    from batsched_py.blame import is_installed
-
-    return record.levelno >= logging.WARNING or not is_installed(record.pathname)
-
-
 def _show_version(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked:
         from batsched_py.native import describe
@@ -199,15 +185,19 @@ def batsched_py(verbose: bool) -> None:
     See which schedulers, users, models and changes of logs there are:
       batsched-py list
     """
-    handler = logging.StreamHandler()
-    handler.setFormatter(OneLine())
-    logging.basicConfig(handlers=[handler])
     if verbose:
-        handler.addFilter(_is_of_interest)
-        logging.getLogger().setLevel(logging.DEBUG)
+        _show_what_is_logged(sys.stderr, verbose)
+    else:
+        once_loaded("logging", partial(_show_what_is_logged, sys.stderr, verbose))
     signal.signal(signal.SIGTERM, _terminate)
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # which is what nohup asks for
         signal.signal(signal.SIGHUP, _hang_up)
+
+
+def _show_what_is_logged(stream: TextIO, verbose: bool) -> None:
+    from batsched_py.cli.logged import show_what_is_logged
+
+    show_what_is_logged(stream, verbose)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -40,7 +40,7 @@ Open = Callable[[str, str], Callable[[str], object]]
 
 T = TypeVar("T")
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_NAME = r"[A-Za-z][A-Za-z0-9_-]*"
 
 
 class Monitor:
@@ -123,7 +123,7 @@ DATA_HEADER = "time,name,value\n"
 def name_of(observer: Monitor | AdditionalData) -> str:
     """What an observer is called."""
     name = str(getattr(observer, "name", type(observer).__name__.lower()))
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         raise InputError(
             f"the name of a monitor or of data is made of letters, digits, _ and -, not {name!r}"
         )

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from batsched_py.outside.closures import Closures
     from batsched_py.schedulers.decisions import Remark
 
-_log = logging.getLogger(__name__)
-
 #: Tells what is known beforehand of what comes from outside, to a machine of these hosts.
 Outlook = Callable[[Sequence[Host]], Known]
 
@@ -124,7 +122,7 @@ class DecisionProcess:
     @property
     def is_heeded(self) -> bool:
         """Whether anybody heeds what the scheduler remarks."""
-        return bool(self._heeding) or _log.isEnabledFor(logging.DEBUG)
+        return bool(self._heeding) or _are_logged()
 
     def on_release(self, listener: Callable[[Release], None]) -> None:
         """Tell a listener what becomes of each job that was held because it waits for others."""
@@ -132,7 +130,9 @@ class DecisionProcess:
 
     def _remarked(self, remark: Remark) -> None:
         start = "" if remark.start is None else f", to start by {remark.start:.10g}"
-        _log.debug("at %.10g, job %s: %s%s", remark.time, remark.job_id, remark.text, start)
+        logging.getLogger(__name__).debug(
+            "at %.10g, job %s: %s%s", remark.time, remark.job_id, remark.text, start
+        )
         for listener in self._heeding:
             listener(remark)
 
@@ -523,6 +523,11 @@ class DecisionProcess:
 
         self.join(events[0], Ledger(events[0]))
         return events[1:]
+
+
+def _are_logged() -> bool:
+    """Whether remarks are logged; commands do not load ``logging`` to ask."""
+    return "getLogger" in vars(logging) and logging.getLogger(__name__).isEnabledFor(logging.DEBUG)
 
 
 def _as_event(heard: Heard) -> ev.Event:

@@ -14,7 +14,6 @@ from batsched_py.errors import PolicyError, RuleBroken
 from batsched_py.ledger import rules
 from batsched_py.ledger.effects import Effect, RejectedJob, describe
 from batsched_py.ledger.kinds import check_function, check_job, float_scores, lowest, positive, ranking
-from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
 from batsched_py.ledger.queue import Condition
 from batsched_py.ledger.running import RunningJob
 from batsched_py.ledger.trials import HostResizing, Resizing
@@ -31,6 +30,7 @@ from batsched_py.simulator.setup import Setup
 
 if TYPE_CHECKING:
     from batsched_py.ledger.nodes import NodeMachine
+    from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
     from batsched_py.schedulers.use import Use
 
 _WAITING, _RUNNING, _HELD = "SUBMITTED", "RUNNING", "NOT_SUBMITTED"

@@ -148,8 +148,6 @@ MOST_LARGER = 0.1
 #: So few of them are no reason to refuse a workload, such as one that was written by hand.
 FEW_LARGER = 10
 
-_log = logging.getLogger(__name__)
-
 #: Scheduler and users are found by their names.
 NOTHING_GIVEN = Given()
 
@@ -508,7 +506,7 @@ def check_sizes(workloads: Sequence[Workload], platform: Platform, reject_larger
     what = f"{share} ask for more than the {has} and can never run"
     if larger > max(FEW_LARGER, MOST_LARGER * nb_jobs) and not reject_larger:
         raise InputError(f"{what}. {advice}, or --reject-larger to have them rejected")
-    _log.warning("%s; they are rejected", what)
+    logging.getLogger(__name__).warning("%s; they are rejected", what)
 
 
 def _limit(mmax: int, workloads: Sequence[Workload]) -> int:

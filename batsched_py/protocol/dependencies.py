@@ -26,8 +26,8 @@ START: EndKind = "after"
 AFTER, ARRAY = "after", "array"
 
 _KINDS = get_args(EndKind)
-_TARGET = re.compile(r"([^:,?+\s]+)(?:\+([0-9]{1,12}(?:\.[0-9]{1,6})?)s)?")
-_ARRAY = re.compile(r"([^:,?+%\s]+)(?:%([1-9][0-9]{0,8}))?")
+_TARGET = r"([^:,?+\s]+)(?:\+([0-9]{1,12}(?:\.[0-9]{1,6})?)s)?"
+_ARRAY = r"([^:,?+%\s]+)(?:%([1-9][0-9]{0,8}))?"
 
 
 class End(Struct, frozen=True, gc=False):
@@ -85,7 +85,7 @@ def read_dependency(text: str) -> Dependency:
             singleton = True
         elif kind in _KINDS and targets:
             for target in targets:
-                if (match := _TARGET.fullmatch(target)) is None:
+                if (match := re.fullmatch(_TARGET, target)) is None:
                     raise ValueError(f"after: {shown(target)} in {shown(text)} is not the name of a job")
                 ends.append(End(cast(EndKind, kind), match[1], float(match[2] or 0)))
         else:
@@ -103,7 +103,7 @@ def read_array(text: str) -> Array:
     >>> read_array("sweep%4")
     Array(name='sweep', limit=4)
     """
-    match = _ARRAY.fullmatch(text)
+    match = re.fullmatch(_ARRAY, text)
     if match is None:
         raise ValueError(f"array: {shown(text)} is not of the form NAME or NAME%LIMIT")
     return Array(match[1], int(match[2]) if match[2] else None)

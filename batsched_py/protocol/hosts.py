@@ -203,9 +203,9 @@ def _mask(runs: Iterable[Run]) -> int:
     return mask
 
 
-_PART = re.compile(r"([^,\[\]]|\[[^\[\]]*\])+")
-_NUMBERED = re.compile(r"(.*?)([0-9]{1,15})")
-_RANGE = re.compile(r"([0-9]{1,15})(?:-([0-9]{1,15}))?")
+_PART = r"([^,\[\]]|\[[^\[\]]*\])+"
+_NUMBERED = r"(.*?)([0-9]{1,15})"
+_RANGE = r"([0-9]{1,15})(?:-([0-9]{1,15}))?"
 
 #: So many nodes at most are meant by one list.
 MOST_NODES = 1 << 20
@@ -220,7 +220,7 @@ def expand(text: str) -> list[str]:
     names: list[str] = []
     place = 0
     while place < len(text):
-        match = _PART.match(text, place)
+        match = re.match(_PART, text, place)
         if match is None or (match.end() < len(text) and text[match.end()] != ","):
             raise ValueError(f"{shown(text)} is not a list of nodes like 'n[1-4],login'")
         pieces = [list(_piece(piece)) for piece in re.split(r"(\[[^\]]*\])", match[0]) if piece]
@@ -241,7 +241,7 @@ def compact(names: Iterable[str]) -> str:
     groups: list[tuple[str, int, list[list[int]]]] = []
     """Their beginning, how many digits they have at least, and ranges of their numbers."""
     for name in names:
-        match = _NUMBERED.fullmatch(name)
+        match = re.fullmatch(_NUMBERED, name)
         head, digits = (match[1], match[2]) if match else (name, "")
         width = len(digits) if digits.startswith("0") else 0
         number = int(digits or 0)
@@ -265,7 +265,7 @@ def _piece(text: str) -> Iterator[str]:
         return
     count = 0
     for part in text[1:-1].split(","):
-        match = _RANGE.fullmatch(part.strip())
+        match = re.fullmatch(_RANGE, part.strip())
         if match is None:
             raise ValueError(f"{shown(text)} is not a range of nodes like '[01-12,15]'")
         first, last = match[1], match[2] or match[1]

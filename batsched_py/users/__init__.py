@@ -213,9 +213,6 @@ class Behaviours(LayeredRegistry[Behaviour]):
     example = "patience(think-time)"
 
 
-_log = logging.getLogger(__name__)
-
-
 @dataclass(kw_only=True)
 class NamedUsers(Behaviour):
     """A behaviour that needs to know whose a job is."""
@@ -238,7 +235,7 @@ class NamedUsers(Behaviour):
             others = Rigid().users(part_of(workload, nameless))
             return self.named_users(named) + others if named.jobs else others
         text = "%s: left out because they name no user: %d of %d jobs (nameless=rigid keeps them)"
-        _log.warning(text, workload.path or workload.name, len(nameless), count)
+        logging.getLogger(__name__).warning(text, workload.path or workload.name, len(nameless), count)
         return self.named_users(replace(named, jobs=among_themselves(named.jobs)))
 
     @abstractmethod

@@ -11,8 +11,6 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from batsched_py.workload.swf.log import SwfLog
 
-_log = logging.getLogger(__name__)
-
 #: With fewer jobs, shares and loads say little.
 _ENOUGH: Final = 50
 
@@ -99,4 +97,4 @@ def doubts(of: Figures) -> Iterator[str]:
 def warn_of_doubts(log: SwfLog) -> None:
     """Say what makes no sense in a log that was read."""
     for doubt in doubts(figures_of(log)):
-        _log.warning("%s: %s", log.path, doubt)
+        logging.getLogger(__name__).warning("%s: %s", log.path, doubt)

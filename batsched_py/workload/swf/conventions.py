@@ -98,7 +98,7 @@ def run_time_factor(rule: WalltimeRule, walltime_factor: float) -> float:
     return {"at-least-run-time": 1.0, "modelled": 1.0, "max": walltime_factor}.get(rule, 0.0)
 
 
-_COMMENT = re.compile(r";\s*(?:([A-Za-z]\w*):(?=\s|$))?\s*(.*)")
+_COMMENT = r";\s*(?:([A-Za-z]\w*):(?=\s|$))?\s*(.*)"
 
 
 class Comments:
@@ -114,7 +114,7 @@ class Comments:
         """Add the next comments, each with its ``;``."""
         for comment in comments:
             self.nb_bytes += len(comment)
-            parts = _COMMENT.match(comment.decode(errors="replace").strip())
+            parts = re.match(_COMMENT, comment.decode(errors="replace").strip())
             assert parts is not None
             self._key = parts[1] or self._key
             if parts[1] or parts[2]:

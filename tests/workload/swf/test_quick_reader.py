@@ -19,8 +19,9 @@ from batsched_py.workload.model import WalltimeRule, Workload
 from batsched_py.workload.read import read_workload
 from batsched_py.workload.swf import quick_reader
 from batsched_py.workload.swf.log import COLUMNS, WHOLE
-from batsched_py.workload.swf.quick_reader import NativeJobs, Record, read_jobs
+from batsched_py.workload.swf.quick_reader import NativeJobs
 from batsched_py.workload.swf.reader import read_swf
+from batsched_py.workload.swf.records import Record, read_jobs
 from batsched_py.workload.swf.workload import LoggedJobs, swf_to_workload
 
 RULES: tuple[WalltimeRule, ...] = ("at-least-run-time", "max", "requested")
