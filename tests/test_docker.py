@@ -133,7 +133,7 @@ def test_a_command_of_ours_exists_with_its_options(service: str, words: list[str
         found = command.get_command(click.Context(command), words.pop(0))
         assert found is not None, service
         command = found
-    known = {option for parameter in command.params for option in parameter.opts}
+    known = {option for parameter in command.get_params(click.Context(command)) for option in parameter.opts}
     assert {word for word in words if word.startswith("-")} <= known
 
 

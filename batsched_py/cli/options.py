@@ -153,24 +153,36 @@ def struct_options(
     The settings in ``required`` must be given, like those without a default; the help shows these first.
     ``defaults`` replace those of the struct.
     """
+    options = [
+        click.option(*flags, cls=GroupedOption, **given)
+        for setting, is_needed in _needed_first(kind, required)
+        for flags, given in _click_options(setting, is_needed, defaults.get(setting.name))
+    ]
+    return _handing(name, _making(kind), options)
+
+
+def _needed_first(kind: type[Struct], required: Collection[str]) -> list[tuple[Setting, bool]]:
+    """The settings of a struct, and whether they must be given."""
     settings = settings_of(kind)
     needed = {setting.name for setting in settings if setting.default is NODEFAULT}.union(required)
-    options = [
-        option
-        for setting in sorted(settings, key=lambda setting: setting.name not in needed)
-        for option in _click_options(setting, setting.name in needed, defaults.get(setting.name))
-    ]
+    both = [(setting, setting.name in needed) for setting in settings]
+    return sorted(both, key=lambda each: not each[1])
 
-    def made(values: dict[str, Any]) -> Struct:
-        return struct_from(kind, {setting.name: _taken(setting, values) for setting in settings})
 
-    return _handing(name, made, options)
+def _making(kind: type[Struct]) -> Callable[[dict[str, Any]], Struct]:
+    """What makes a struct of the values of options, which are taken away."""
+    settings = settings_of(kind)
+    return lambda values: struct_from(kind, {each.name: _taken(each, values) for each in settings})
 
 
 def setting_options(kind: type[Struct], name: str) -> Decorator[Any]:
     """Give a command the options of one setting of a struct, and hand it the value as ``name``."""
     setting = next(setting for setting in settings_of(kind) if setting.name == name)
-    return _handing(name, lambda values: _taken(setting, values), _click_options(setting, required=False))
+    options = [
+        click.option(*flags, cls=GroupedOption, **given)
+        for flags, given in _click_options(setting, required=False)
+    ]
+    return _handing(name, lambda values: _taken(setting, values), options)
 
 
 def _handing(
@@ -204,12 +216,57 @@ class GroupedOption(Told):
 OWN_OPTIONS = "This command"
 
 
-class Grouped(Helpful):
-    """A command with many options: the help shows those first that matter first, and the others in groups."""
+#: The words among the arguments of a command that look like options, if each is the flag of one.
+_FLAGS = f"{__name__}.flags"
 
-    def __init__(self, *arguments: Any, first: Sequence[str], **given: Any) -> None:
+
+class Grouped(Helpful):
+    """A command that has the options of all settings of a struct, and is handed the struct.
+
+    They are many. The help shows those first that matter first, and the others in groups. Where only flags
+    are given, and no help is asked for, the options that are not given are not even made.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        struct: tuple[str, type[Struct]],
+        required: Collection[str],
+        first: Sequence[str],
+        callback: Callable[..., Any],
+        **given: Any,
+    ) -> None:
+        name, kind = struct
+        given["callback"] = _handing(name, _making(kind), ())(callback)
         super().__init__(*arguments, **given)
         self._first = first
+        self._settings = [(*each, frozenset(flags_of(each[0]))) for each in _needed_first(kind, required)]
+        self._made: dict[str, list[click.Parameter]] = {}
+        """The options of each setting, by its name."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        flags = {word.partition("=")[0] for word in args if word.startswith("-")}
+        known = {flag for each in self.params for flag in (*each.opts, *each.secondary_opts)}
+        if flags <= known.union(*(flags for _, _, flags in self._settings)):
+            ctx.meta[_FLAGS] = flags
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """All options, or at least those that are given or must be."""
+        given: set[str] | None = ctx.meta.get(_FLAGS)
+        options: list[click.Parameter] = []
+        for setting, is_needed, flags in self._settings:
+            if given is None or is_needed or not given.isdisjoint(flags):
+                options += self._options_of(setting, is_needed)
+        return [*options, *super().get_params(ctx)]
+
+    def _options_of(self, setting: Setting, is_needed: bool) -> list[click.Parameter]:
+        if setting.name not in self._made:
+            self._made[setting.name] = [
+                GroupedOption(flags, **given) for flags, given in _click_options(setting, is_needed)
+            ]
+        return self._made[setting.name]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options."""
@@ -239,8 +296,10 @@ def flags_of(setting: Setting) -> list[str]:
     ]
 
 
-def _click_options(setting: Setting, required: bool, default: bool | None = None) -> list[Decorator[Any]]:
-    """The option of a setting, and those that say more about it."""
+def _click_options(
+    setting: Setting, required: bool, default: bool | None = None
+) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    """What the option of a setting is made of, and those that say more about it: flags, and the rest."""
     option, flags = setting.option, setting.option.flags
     usual = option.usual if default is None else "enabled" if default else "disabled"
     given: dict[str, Any] = {"help": option.help + (f"  [default: {usual}]" if usual else "")}
@@ -252,13 +311,13 @@ def _click_options(setting: Setting, required: bool, default: bool | None = None
         given |= {"multiple": setting.is_several, "required": required}
         if isinstance(setting.default, int | float | str):
             given |= {"default": setting.default, "show_default": bool(setting.default)}
-    given |= {"cls": GroupedOption, "group": setting.group}
-    options: list[Decorator[Any]] = [click.option(*flags, option.word, **given)]
+    yield [*flags, option.word], given | {"group": setting.group}
     for each in option.further:
-        pairs: dict[str, Any] = {"cls": GroupedOption, "group": setting.group}
-        pairs |= {"multiple": True, "callback": parse_pairs} if each is option.pairs else {}
-        options.append(click.option(*each.flags, each.word, metavar=each.metavar, help=each.help, **pairs))
-    return options
+        pairs: dict[str, Any] = {"multiple": True, "callback": parse_pairs} if each is option.pairs else {}
+        yield (
+            [*each.flags, each.word],
+            {"metavar": each.metavar, "help": each.help, "group": setting.group} | pairs,
+        )
 
 
 def _click_type(setting: Setting) -> Any:
@@ -279,6 +338,8 @@ def _click_type(setting: Setting) -> Any:
 def _taken(setting: Setting, values: dict[str, Any]) -> Any:
     """The value of a setting, of which the options are taken away."""
     option = setting.option
+    if option.word not in values:  # nobody gave any of them, so they were not made
+        return setting.default
     value = values.pop(option.word)
     further = [values.pop(each.word) for each in option.further]
     if setting.is_choice:

@@ -12,7 +12,7 @@ import msgspec
 from batsched_py.analysis.windows import Window
 from batsched_py.api import lazy
 from batsched_py.api.terminal import say, two_columns
-from batsched_py.cli.options import Grouped, measure_option, option, struct_options
+from batsched_py.cli.options import Grouped, measure_option, option
 from batsched_py.cli.told import Told
 from batsched_py.errors import InputError
 from batsched_py.experiment import Experiment
@@ -81,8 +81,13 @@ def _watcher(first: str | None, pace: Pace | None, title: str) -> lazy.experimen
     return go_through
 
 
-@click.command("run", cls=Grouped, first=["--workload", "--scheduler", "--hosts", "--users", "--export"])
-@struct_options("experiment", Experiment, required=["files"])
+@click.command(
+    "run",
+    cls=Grouped,
+    struct=("experiment", Experiment),
+    required=["files"],
+    first=["--workload", "--scheduler", "--hosts", "--users", "--export"],
+)
 @option("-e, --export PREFIX", "Where results go.", name="prefix", default="out")
 @measure_option
 @option(

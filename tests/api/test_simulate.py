@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 import batsched_py as bp
@@ -54,7 +55,7 @@ def log() -> bp.Log:
 def test_the_words_are_those_of_run() -> None:
     longest = {
         option.removeprefix("--").replace("-", "_")
-        for parameter in run_command.params
+        for parameter in run_command.get_params(click.Context(run_command))
         for option in (*parameter.opts, *parameter.secondary_opts)
         if option.startswith("--")
     }

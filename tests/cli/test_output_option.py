@@ -28,7 +28,11 @@ def all_commands(command: click.Command, *path: str) -> Iterator[tuple[str, clic
 
 
 COMMANDS = dict(all_commands(batsched_py))
-OPTIONS = [(name, option) for name, command in COMMANDS.items() for option in command.params]
+OPTIONS = [
+    (name, option)
+    for name, command in COMMANDS.items()
+    for option in command.get_params(click.Context(command))
+]
 OUTPUTS = [(name, option) for name, option in OPTIONS if isinstance(option, OutputOption)]
 
 

@@ -12,7 +12,11 @@ from tests.processes import call_here
 
 
 def flags(command: click.Command) -> set[str]:
-    return {flag for each in command.params for flag in (*each.opts, *each.secondary_opts)}
+    return {
+        flag
+        for each in command.get_params(click.Context(command))
+        for flag in (*each.opts, *each.secondary_opts)
+    }
 
 
 def test_each_option_of_run_is_one_of_serve_or_has_a_reason() -> None:

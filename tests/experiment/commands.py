@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from batsched_py.cli.options import struct_options
+from batsched_py.cli.options import Grouped
 from batsched_py.experiment import Experiment
 
 
-def handed(options: list[str], *decorators: Callable[[Any], Any]) -> dict[str, Any]:
-    """What a command is handed that has such options."""
+def handed(options: list[str], *decorators: Callable[[Any], Any], **kind: Any) -> dict[str, Any]:
+    """What a command is handed that has such options, or is of another kind."""
     found: dict[str, Any] = {}
 
     def command(**values: object) -> None:
@@ -20,11 +20,12 @@ def handed(options: list[str], *decorators: Callable[[Any], Any]) -> dict[str, A
 
     for decorate in decorators:
         command = decorate(command)
-    click.command()(command).main(options, standalone_mode=False)
+    click.command(**kind)(command).main(options, standalone_mode=False)
     return found
 
 
 def parsed(options: list[str]) -> Experiment:
     """The experiment that ``batsched-py run`` makes of its options."""
-    experiment: Experiment = handed(options, struct_options("experiment", Experiment))["experiment"]
+    of_run = {"cls": Grouped, "struct": ("experiment", Experiment), "required": (), "first": ()}
+    experiment: Experiment = handed(options, **of_run)["experiment"]
     return experiment

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from batsched_py.cli import run
 from batsched_py.cli.options import struct_options
 from batsched_py.experiment import Actors, Choice, Experiment, Machine, Scenario, Workloads
 from batsched_py.experiment import run as line
@@ -33,6 +34,23 @@ def test_batsim_and_serve_together_are_told_what_run_is(experiment: Experiment) 
     assert together == experiment
     submitted = Workloads() if experiment.actors.users is None else experiment.scenario.workloads
     assert decides["workloads"] == submitted
+
+
+@pytest.mark.parametrize(
+    ("more", "are_all"),
+    [
+        ([], False),
+        (["--walltime=max", "--enable-profile-reuse", "-o", "order=-walltime"], False),
+        (["-wother.swf"], True),
+        (["-E", "--input-option", "-x=y"], True),
+    ],
+)
+def test_options_that_nobody_gives_are_not_made(more: list[str], are_all: bool) -> None:
+    words = ["-w", "log.swf", "-s", "easy", *more]
+    context = run.run_command.make_context("run", list(words))
+    assert ("weibull_shape" in context.params) == are_all
+    whole = handed(words, struct_options("experiment", Experiment))["experiment"]
+    assert parsed(words) == whole
 
 
 def test_what_goes_without_saying_is_not_said() -> None:

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import click
 import pytest
 from hypothesis import given
 from msgspec import Struct
@@ -52,7 +53,8 @@ def test_no_two_settings_are_called_alike() -> None:
 
 @each_setting
 def test_run_has_its_options(setting: Setting) -> None:
-    flags = {flag for each in run.run_command.params for flag in (*each.opts, *each.secondary_opts)}
+    options = run.run_command.get_params(click.Context(run.run_command))
+    flags = {flag for each in options for flag in (*each.opts, *each.secondary_opts)}
     for option in (setting.option, *setting.option.further):
         assert {*option.flags, *filter(None, [option.off])} <= flags
 
