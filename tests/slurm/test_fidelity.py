@@ -29,7 +29,7 @@ needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs the recordi
 PHASES = 40
 
 #: Scenarios that are not hit.
-MISSED = ("campus-1", "fresh-1", "fresh-4", "scavenge-1", "site-7", "site-12")
+MISSED = ("fresh-1", "fresh-4", "site-7", "site-12")
 
 #: So many guesses are made of how fast the machine of a recording was.
 GUESSES = 10
