@@ -17,13 +17,14 @@ from batsched_py.engines.native_cluster import Cluster as NativeCluster
 from batsched_py.engines.native_traces import Traces
 from batsched_py.errors import Deadlock, EventBroken, PolicyError, RuleBroken
 from batsched_py.ledger import kinds
-from batsched_py.ledger.running import RunningJob
+from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
+from batsched_py.ledger.queue import JobQueue
+from batsched_py.ledger.running import Running, RunningJob
 from batsched_py.protocol.dependencies import without_dependencies
 from batsched_py.protocol.events import Event, HostsAvailable, HostsUnavailable, SimulationBegins
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState, Job, JobState
 from batsched_py.protocol.profiles import Delay, Homogeneous
-from batsched_py.schedulers import cluster
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.selection import selection
@@ -42,7 +43,12 @@ from batsched_py.workload.swf.quick_reader import Log, NativeJobs
 if TYPE_CHECKING:
     from batsched_py.engines.native_holds import NativeHolds
     from batsched_py.ledger.nodes import Refusal
-    from batsched_py.ledger.profile import AvailabilityProfile, Reservation
+
+#: The classes of the Python engine whose methods the library has, too.
+_REFERENCE = {
+    kind.__name__: kind for kind in (Cluster, JobQueue, Running, Plan, Reservation, AvailabilityProfile)
+}
+
 
 #: Events that do something to hosts, in the library's order.
 _KINDS = {HostsUnavailable: 0, HostsAvailable: 1}
@@ -60,24 +66,8 @@ def pause() -> None:
 
 def misused(kind: str, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
     """A method was called with other arguments than it has: say so as the Python engine does."""
-    from batsched_py.ledger import profile, queue, running
-
-    homes = (cluster, profile, queue, running)
-    reference = next(getattr(home, kind) for home in homes if hasattr(home, kind))
-    getattr(reference, name)(None, *given, **named)
+    getattr(_REFERENCE[kind], name)(None, *given, **named)
     raise TypeError(f"{kind}.{name}() cannot be called like that")
-
-
-def _reservation(*fields: Any) -> Reservation:
-    from batsched_py.ledger.profile import Reservation
-
-    return Reservation(*fields)
-
-
-def _availability_profile(*steps: Any) -> AvailabilityProfile:
-    from batsched_py.ledger.profile import AvailabilityProfile
-
-    return AvailabilityProfile._of_steps(*steps)
 
 
 library: Any = native.library
@@ -98,8 +88,8 @@ if library is not None:
             "actions": actions_of,
             "user_name": name_of,
             "running_job": RunningJob,
-            "reservation": _reservation,
-            "availability_profile": _availability_profile,
+            "reservation": Reservation,
+            "availability_profile": AvailabilityProfile._of_steps,
             "misused": misused,
             "without_dependencies": without_dependencies,
             "check_job": kinds.check_job,

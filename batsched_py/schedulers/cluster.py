@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from batsched_py.errors import RuleBroken
 from batsched_py.ledger.effects import Effect, describe
 from batsched_py.ledger.kinds import Live, check_function, check_job, count, expected, number, positive
+from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
 from batsched_py.ledger.queue import Condition, Floats, JobQueue, Score, Waiting
 from batsched_py.ledger.rules import check_resize
 from batsched_py.ledger.running import Running, RunningJob
@@ -32,7 +33,6 @@ from batsched_py.schedulers.predictions import Predictions
 if TYPE_CHECKING:
     from batsched_py.ledger.ledger import Ledger
     from batsched_py.ledger.limits import Limit
-    from batsched_py.ledger.profile import AvailabilityProfile, Plan, Reservation
     from batsched_py.ledger.trials import HostsToWake, Resizing
     from batsched_py.schedulers.use import Use
 
@@ -225,8 +225,8 @@ class Cluster(Live):
         if condition is not None:
             check_function(condition)
         score = None if order is None else self._scoring(order)
-        if beside is not None:
-            _check_reservation(beside)
+        if beside is not None and not isinstance(beside, Reservation):
+            raise expected("a Reservation", beside)
         if self.limits:
             return self._fitting_within_limits(condition, score, only_new, beside)
         return self._ledger.fitting(condition, score, only_new, beside)
@@ -272,8 +272,6 @@ class Cluster(Live):
         One that should have ended already may end at any moment.
         """
         free, unavailable = self._ledger.free, self._ledger.states.unavailable
-        from batsched_py.ledger.profile import AvailabilityProfile
-
         profile = AvailabilityProfile(self.now, free.count)
         for running in self.running:
             end = max(running.expected_end, self.now + TICK)
@@ -288,8 +286,6 @@ class Cluster(Live):
 
     def plan(self) -> Plan:
         """A reservation for each waiting job, beginning with what the running jobs leave free."""
-        from batsched_py.ledger.profile import Plan
-
         return Plan(self, self._ledger.free.job_profile(self))
 
     @property
@@ -594,10 +590,3 @@ class Cluster(Live):
     def _scoring(self, order: Order) -> Score:
         check_function(order)
         return lambda waiting: order(waiting, self.now)
-
-
-def _check_reservation(given: object) -> None:
-    from batsched_py.ledger.profile import Reservation
-
-    if not isinstance(given, Reservation):
-        raise expected("a Reservation", given)
