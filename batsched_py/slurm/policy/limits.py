@@ -13,11 +13,11 @@ from functools import cache
 
 from msgspec.structs import replace
 
+from batsched_py.slurm.policy.fair_share import NOTHING_USED, Key, Spent, Used
 from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord
 from batsched_py.slurm.policy.nodes import KIBIBYTES, Machine, Share, places
 from batsched_py.slurm.policy.settings import NORMAL, Association, Configuration, Qos
 from batsched_py.slurm.policy.settings import Limits as LimitSettings
-from batsched_py.slurm.policy.spent import NOTHING_USED, Key, Spent, Used
 
 
 class Accounts:

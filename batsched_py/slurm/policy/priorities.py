@@ -18,12 +18,11 @@ from msgspec import Struct
 from batsched_py.errors import InputError
 from batsched_py.ledger.queue import Waiting
 from batsched_py.schedulers.formulas import USAGE, Formula
-from batsched_py.slurm.policy.fair_share import Branch, FairShare
+from batsched_py.slurm.policy.fair_share import Branch, FairShare, Resets
 from batsched_py.slurm.policy.job import PartitionRecord, RunningRecord, WaitingRecord
 from batsched_py.slurm.policy.limits import Accounts
 from batsched_py.slurm.policy.nodes import KIBIBYTES, Machine
 from batsched_py.slurm.policy.settings import Configuration, Priority
-from batsched_py.slurm.policy.spent import Resets
 
 _log = logging.getLogger(__name__)
 
