@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from batsched_py.slurm.forecast.live import LiveJob
-from batsched_py.slurm.forecast.placing import Placed, place
 from batsched_py.slurm.forecast.squeue_table import read_live
+from batsched_py.slurm.forecast.waiting import Placed, place
 from batsched_py.slurm.reading import Findings
+from batsched_py.slurm.sbatch import Submission
 from tests.processes import call_here
 
 CONF = """\
@@ -250,7 +250,7 @@ def test_a_job_that_cannot_be_submitted(cluster: Path, options: str, words: str)
 def test_squeue_json_of_both_kinds_tells_the_same(cluster: Path) -> None:
     text = read_live(cluster / "jobs.txt", "UTC", Findings()).jobs
 
-    def plain(job: LiveJob) -> dict[str, Any]:
+    def plain(job: Submission) -> dict[str, Any]:
         return {
             "job_id": int(job.id), "job_state": {"running": "RUNNING", "waiting": "PENDING"}[job.state],
             "user_name": job.user, "account": job.fields["account"], "qos": "normal", "partition": "batch",

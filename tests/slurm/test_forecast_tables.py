@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from batsched_py.slurm.forecast.live import LiveJob
 from batsched_py.slurm.forecast.squeue_table import Cutter, read_live
 from batsched_py.slurm.reading import Findings
+from batsched_py.slurm.sbatch import Submission
 from tests.processes import call_here
 from tests.slurm.test_forecast import forecast_of
 
@@ -30,7 +30,7 @@ def starts(found: dict[str, Any]) -> dict[str, float]:
     return {job["id"]: job["start"]["by_limits"] for job in found["jobs"]}
 
 
-def jobs_of(folder: Path, text: str, moment: float | None = 100_000.0) -> dict[str, LiveJob]:
+def jobs_of(folder: Path, text: str, moment: float | None = 100_000.0) -> dict[str, Submission]:
     (folder / "table.txt").write_text(text)
     findings = Findings()
     live = read_live(folder / "table.txt", "UTC", findings, moment)

@@ -1,9 +1,9 @@
-"""A job that is not submitted yet, and what a job might ask for instead so that it starts earlier."""
+"""A job that is not submitted yet, what a job might ask for instead, and which priorities jobs will have."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import ceil, inf
 
 from msgspec.structs import replace
@@ -11,14 +11,15 @@ from msgspec.structs import replace
 from batsched_py.errors import InputError
 from batsched_py.simulator.machine_files import platform_of
 from batsched_py.slurm.conf import Cluster
-from batsched_py.slurm.forecast.live import LiveJob, made_of, with_limit
+from batsched_py.slurm.forecast.live import made_of, with_limit
+from batsched_py.slurm.forecast.queue_log import QueueLog
 from batsched_py.slurm.jobs import JobMaker
 from batsched_py.slurm.logged import LogMaker
 from batsched_py.slurm.policy.priorities import FIRST, age_part
 from batsched_py.slurm.policy.settings import ROOT, Configuration
 from batsched_py.slurm.policy.setup import Setup
 from batsched_py.slurm.reading import Clock, Findings
-from batsched_py.slurm.sbatch import read_options
+from batsched_py.slurm.sbatch import Submission, read_options
 from batsched_py.slurm.scenario import words_of
 from batsched_py.workload.sources.accounting import written_duration
 
@@ -45,7 +46,7 @@ class Entrance:
         self._maker = JobMaker(cluster.configuration, words, Clock(now), self._findings)
         self._of_log = LogMaker(cluster.configuration, words, Clock(now))
 
-    def of(self, job: LiveJob, aged: bool = False) -> tuple[int, str]:
+    def of(self, job: Submission, aged: bool = False) -> tuple[int, str]:
         """The priority, without any age unless that counts, and why it can never start, if it cannot."""
         given = replace(job, fields={**job.fields, "priority": None, "node_list": ""}, dependency="")
         made = made_of(given, self._maker, self._of_log)
@@ -63,8 +64,8 @@ class Entrance:
 
 
 def submitted(
-    words: str, jobs: Sequence[LiveJob], cluster: Cluster, now: float, zone: str, findings: Findings
-) -> LiveJob:
+    words: str, jobs: Sequence[Submission], cluster: Cluster, now: float, zone: str, findings: Findings
+) -> Submission:
     """The job that a call of ``sbatch`` with these options would submit, with the priority it would get."""
     where = "--submit"
     with findings.noting(where):
@@ -91,12 +92,12 @@ def submitted(
     return job
 
 
-def alternatives(job: LiveJob, cluster: Cluster, now: float) -> dict[str, LiveJob]:
+def alternatives(job: Submission, cluster: Cluster, now: float) -> dict[str, Submission]:
     """What a job might ask for instead, by the option of ``sbatch``; what Slurm would refuse is left out."""
     configuration, entrance = cluster.configuration, Entrance(cluster, now)
     is_computed = configuration.priority.type == "multifactor" and job.fields["priority"]
     as_it_is, _ = entrance.of(job)
-    found: dict[str, LiveJob] = {}
+    found: dict[str, Submission] = {}
     for option, other in _others(job, configuration, now):
         priority, never = entrance.of(other)
         if never:
@@ -107,11 +108,11 @@ def alternatives(job: LiveJob, cluster: Cluster, now: float) -> dict[str, LiveJo
     return found
 
 
-def _others(job: LiveJob, configuration: Configuration, now: float) -> Iterator[tuple[str, LiveJob]]:
+def _others(job: Submission, configuration: Configuration, now: float) -> Iterator[tuple[str, Submission]]:
     least, most = job.nodes
     limit = inf if job.time is None else job.time
 
-    def instead(**changes: object) -> LiveJob:
+    def instead(**changes: object) -> Submission:
         return replace(job, **{"fields": dict(job.fields), **changes})
 
     for part in PARTS:
@@ -133,7 +134,7 @@ def _others(job: LiveJob, configuration: Configuration, now: float) -> Iterator[
         yield f"--begin=now+{hours}hours", instead(eligible=first + hours * 3600.0)
 
 
-def _qos_of(job: LiveJob, configuration: Configuration) -> list[str]:
+def _qos_of(job: Submission, configuration: Configuration) -> list[str]:
     """The other QOS that a job may ask for; those that its association lists, if there are associations."""
     known = [each.name for each in configuration.qos if each.name != job.fields.get("qos", "normal")]
     if not configuration.associations:
@@ -147,3 +148,41 @@ def _qos_of(job: LiveJob, configuration: Configuration) -> list[str]:
         listed = list(filter(None, [above[account].qos]))
         account = "" if account == ROOT else above[account].parent
     return [name for name in known if listed and name in listed[0]]
+
+
+#: A job that has more or less than this beside what is computed was given its priority.
+MOST_NICE = 1 << 31
+
+
+def with_known_usage(cluster: Cluster, queue: QueueLog, findings: Findings) -> Cluster:
+    """The cluster with what users have used; where nothing tells that, fair shares stay as they are."""
+    configuration, priority = cluster.configuration, cluster.configuration.priority
+    is_told = any(each.usage for each in configuration.associations)
+    if is_told or priority.type != "multifactor" or not priority.weight_fairshare:
+        return cluster
+    if configuration.associations and queue.tells_accounts:
+        findings.left_out("priorities", "no usage is told (--accounts, of sshare): that of the log counts")
+        return Cluster(queue.with_usage(configuration, queue.now), cluster.machine, cluster.licences)
+    findings.left_out("priorities", "fair shares stay as they are: no usage is told (--accounts, of sshare)")
+    unchanging = replace(configuration, priority=replace(priority, weight_fairshare=0))
+    return Cluster(unchanging, cluster.machine, cluster.licences)
+
+
+def computed_again(cluster: Cluster, jobs: Iterable[Submission], now: float) -> list[Submission]:
+    """The jobs with priorities that begin as they are told and are computed again as time passes.
+
+    A job keeps what it has now more or less than the configuration gives it. Jobs that run have no priority
+    to lose, and those that are held none to gain; by ``priority/basic`` all stay as they are.
+    """
+    if cluster.configuration.priority.type != "multifactor":
+        return list(jobs)
+    entrance = Entrance(cluster, now)
+    return [job if job.runs or job.is_held else _growing(job, entrance) for job in jobs]
+
+
+def _growing(job: Submission, entrance: Entrance) -> Submission:
+    without_age, never = entrance.of(job)
+    nice = job.fields.get("nice", 0) + without_age - job.fields["priority"]
+    if never or abs(nice) > MOST_NICE:
+        return job
+    return replace(job, fields={**job.fields, "priority": None, "nice": nice})

@@ -17,15 +17,16 @@ from batsched_py.errors import InputError
 from batsched_py.simulator.machine_files import NodeKind
 from batsched_py.slurm.changes import with_partitions
 from batsched_py.slurm.conf import Cluster
+from batsched_py.slurm.forecast.advice import computed_again
 from batsched_py.slurm.forecast.intervals import TAIL
 from batsched_py.slurm.forecast.likely import Likely, ahead, lowest_last
-from batsched_py.slurm.forecast.live import LiveJob, RunTime, limit_of, pinned, workload_of
-from batsched_py.slurm.forecast.standing import computed_again
+from batsched_py.slurm.forecast.live import RunTime, limit_of, pinned, workload_of
 from batsched_py.slurm.forecast.waiting import SETTLED, Resumed
 from batsched_py.slurm.jobs import task_names
 from batsched_py.slurm.policy.settings import Configuration
 from batsched_py.slurm.prepared import Prepared
 from batsched_py.slurm.reading import Findings
+from batsched_py.slurm.sbatch import Submission
 from batsched_py.slurm.scenario import CONFIGURATION, PLATFORM, WORKLOAD_FILE, platform_text
 from batsched_py.workload.swf.log import Floats
 
@@ -135,7 +136,7 @@ class Wish(Struct, frozen=True):
     time: float | None = None
     nodes: int | None = None
 
-    def applied(self, jobs: Sequence[LiveJob]) -> LiveJob:
+    def applied(self, jobs: Sequence[Submission]) -> Submission:
         """The job as it would be then."""
         job = waiting_job(jobs, self.job)
         least, most = job.nodes
@@ -146,7 +147,7 @@ class Wish(Struct, frozen=True):
         return changed
 
 
-def waiting_job(jobs: Sequence[LiveJob], name: str) -> LiveJob:
+def waiting_job(jobs: Sequence[Submission], name: str) -> Submission:
     """A job that waits, by its number."""
     found = [job for job in jobs if job.id == name and job.state == "waiting"]
     if not found:
@@ -162,11 +163,11 @@ INSTEAD = "instead"
 
 def forecast(
     cluster: Cluster,
-    jobs: Sequence[LiveJob],
+    jobs: Sequence[Submission],
     now: float,
     likely: Likely | None,
     repetitions: int,
-    changes: Mapping[str, LiveJob],
+    changes: Mapping[str, Submission],
     findings: Findings,
     computes_priorities: bool = False,
 ) -> Forecast:
@@ -211,19 +212,19 @@ def forecast(
     )
 
 
-def by_limits(job: LiveJob, ran: float) -> float:
+def by_limits(job: Submission, ran: float) -> float:
     """The run time of a job that runs as long as it may."""
     return limit_of(job)
 
 
-def waits(jobs: Sequence[LiveJob], starts: Mapping[str, float]) -> Floats:
+def waits(jobs: Sequence[Submission], starts: Mapping[str, float]) -> Floats:
     """How long the waiting ones of some jobs wait; those that do not start are infinite."""
     return np.array([starts.get(job.id, inf) for job in jobs if not job.runs], dtype=np.float64)
 
 
 def starts_drawn(
     simulator: Simulator,
-    jobs: Sequence[LiveJob],
+    jobs: Sequence[Submission],
     likely: Likely,
     repetitions: int,
     length: float,
@@ -238,7 +239,7 @@ def starts_drawn(
 
 
 def _first_come_first(
-    jobs: Sequence[LiveJob], starts: Sequence[Mapping[str, float]], waits_for: Mapping[str, str]
+    jobs: Sequence[Submission], starts: Sequence[Mapping[str, float]], waits_for: Mapping[str, str]
 ) -> list[Expected]:
     """What is expected for all jobs that may start, in the order of their starts by limits."""
     expected = [
@@ -251,8 +252,8 @@ def _first_come_first(
 
 def _advice(
     option: str,
-    jobs: Sequence[LiveJob],
-    change: LiveJob,
+    jobs: Sequence[Submission],
+    change: Submission,
     as_it_is: Sequence[Mapping[str, float]],
     changed: Sequence[Mapping[str, float]],
     likely: Likely | None,
@@ -300,9 +301,9 @@ class Simulator:
 
     def starts(
         self,
-        jobs: Sequence[LiveJob],
+        jobs: Sequence[Submission],
         run_time: RunTime,
-        further: Sequence[LiveJob] = (),
+        further: Sequence[Submission] = (),
         asks_why: bool = False,
     ) -> dict[str, float]:
         """When each job starts, while further ones come; of an array, its first task.
@@ -333,7 +334,7 @@ class Simulator:
     def _keep_why(
         self,
         waits_for: Mapping[str, str],
-        jobs: Sequence[LiveJob],
+        jobs: Sequence[Submission],
         ids: Mapping[str, str],
         starts: Mapping[str, float],
     ) -> None:
@@ -353,7 +354,7 @@ def start_of(name: str, by_limits: Mapping[str, float], *drawn: Mapping[str, flo
     return Start(by_limits=by_limits.get(name), median=median, early=early, late=late)
 
 
-def _expected(job: LiveJob, start: Start, waits_for: str = "") -> Expected:
+def _expected(job: Submission, start: Start, waits_for: str = "") -> Expected:
     return Expected(
         id=job.id,
         user=job.user,

@@ -56,14 +56,10 @@ _GRES = "gres/"
 _NOT_FURTHER = ("cpu", "mem", "node", "billing")
 
 
-LiveJob = Submission
-"""One that waits or runs."""
-
-
 class Live(Struct):
     """All jobs that wait or run, and the moment at which they were listed."""
 
-    jobs: list[LiveJob]
+    jobs: list[Submission]
     now: float | None
     """In Unix time; unknown if the listing does not tell."""
     columns: frozenset[str] | None = None
@@ -110,7 +106,7 @@ def _total(text: str) -> dict[str, int]:
     return amounts
 
 
-def completed(live: Live, path: Path, cluster: Cluster, findings: Findings) -> list[LiveJob]:
+def completed(live: Live, path: Path, cluster: Cluster, findings: Findings) -> list[Submission]:
     """All jobs of a listing, with what it does not tell of them."""
     jobs = live.jobs
     if live.columns is not None:
@@ -118,7 +114,7 @@ def completed(live: Live, path: Path, cluster: Cluster, findings: Findings) -> l
     return [with_limit(job, cluster.configuration) for job in jobs]
 
 
-def with_limit(job: LiveJob, configuration: Configuration) -> LiveJob:
+def with_limit(job: Submission, configuration: Configuration) -> Submission:
     """The job, with the time limit of its partition if it has none."""
     partition = next((each for each in configuration.partitions if each.name in job.partitions), None)
     if job.time is not None or partition is None:
@@ -127,8 +123,8 @@ def with_limit(job: LiveJob, configuration: Configuration) -> LiveJob:
 
 
 def _of_table(
-    jobs: list[LiveJob], columns: frozenset[str], path: Path, cluster: Cluster, findings: Findings
-) -> list[LiveJob]:
+    jobs: list[Submission], columns: frozenset[str], path: Path, cluster: Cluster, findings: Findings
+) -> list[Submission]:
     configuration = cluster.configuration
     names = [partition.name for partition in configuration.partitions]
     jobs = [replace(job, partitions=_whole_names(job.partitions, names)) for job in jobs]
@@ -158,7 +154,7 @@ def _of_table(
     return jobs
 
 
-def _check_limits(jobs: Iterable[LiveJob], configuration: Configuration, findings: Findings) -> None:
+def _check_limits(jobs: Iterable[Submission], configuration: Configuration, findings: Findings) -> None:
     """Say it of the first job that has no time limit, not even that of its partition."""
     job = next((job for job in jobs if with_limit(job, configuration).time == inf), None)
     if job is not None:
@@ -170,7 +166,7 @@ def _check_limits(jobs: Iterable[LiveJob], configuration: Configuration, finding
         )
 
 
-def _alone_on_nodes(jobs: Sequence[LiveJob]) -> list[LiveJob]:
+def _alone_on_nodes(jobs: Sequence[Submission]) -> list[Submission]:
     """The jobs, of which those that wait, and those that run beside no other, have whole nodes."""
     on_node = Counter(node for job in jobs if job.runs for node in job.node_names)
     alone = [not job.runs or all(on_node[node] == 1 for node in job.node_names) for job in jobs]
@@ -204,7 +200,7 @@ _TARGET = re.compile(r"([0-9]+(?:_[0-9]+)?)(?:\+([0-9]{1,9}))?")
 """A job, and how many minutes must have passed since its start."""
 
 #: The whole run time of a job that has run for so long.
-RunTime = Callable[[LiveJob, float], float]
+RunTime = Callable[[Submission, float], float]
 
 
 def pinned(kinds: Iterable[NodeKind]) -> list[NodeKind]:
@@ -222,7 +218,7 @@ def pinned(kinds: Iterable[NodeKind]) -> list[NodeKind]:
 
 
 def workload_of(
-    jobs: Sequence[LiveJob],
+    jobs: Sequence[Submission],
     now: float,
     configuration: Configuration,
     machine: Sequence[NodeKind],
@@ -271,7 +267,7 @@ def workload_of(
     return Workload(WORKLOAD, made, profiles, sum(len(kind.names) * kind.cores for kind in machine))
 
 
-def made_of(job: LiveJob, maker: JobMaker, of_log: LogMaker) -> list[Job]:
+def made_of(job: Submission, maker: JobMaker, of_log: LogMaker) -> list[Job]:
     """The job, or the tasks of its array; none if a log tells of it, and the cluster knows no such job."""
     if not job.is_logged:
         return list(maker.jobs(job))
@@ -279,12 +275,12 @@ def made_of(job: LiveJob, maker: JobMaker, of_log: LogMaker) -> list[Job]:
     return [] if isinstance(made, str) else made
 
 
-def limit_of(job: LiveJob) -> float:
+def limit_of(job: Submission) -> float:
     """The time limit of a job; one without a limit runs for very long."""
     return FOR_EVER if job.time is None or job.time == inf else job.time
 
 
-def _from_now_on(job: LiveJob, now: float, ran: float, first: int, afterwards: float) -> LiveJob:
+def _from_now_on(job: Submission, now: float, ran: float, first: int, afterwards: float) -> Submission:
     """What would have to be submitted now for the rest of a job that ran for a while already.
 
     One that waits begins so many seconds ``afterwards``.

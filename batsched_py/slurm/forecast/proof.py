@@ -30,9 +30,9 @@ from batsched_py.slurm.forecast.forecast import (
 )
 from batsched_py.slurm.forecast.intervals import Stretch
 from batsched_py.slurm.forecast.likely import Likely, ahead
-from batsched_py.slurm.forecast.live import LiveJob
 from batsched_py.slurm.forecast.queue_log import QueueLog
 from batsched_py.slurm.reading import Findings
+from batsched_py.slurm.sbatch import Submission
 from batsched_py.workload.swf.log import Floats, Random
 
 #: So many earlier moments are asked about.
@@ -131,8 +131,8 @@ def _cluster_at(queue: QueueLog, cluster: Cluster, moment: float) -> Cluster:
 
 
 def _with_priorities(
-    present: Sequence[tuple[int, LiveJob]], cluster: Cluster, moment: float
-) -> list[tuple[int, LiveJob]]:
+    present: Sequence[tuple[int, Submission]], cluster: Cluster, moment: float
+) -> list[tuple[int, Submission]]:
     """The jobs that may start, with the priorities that they had, as the configuration tells."""
     entrance, found = Entrance(cluster, moment), []
     is_basic = cluster.configuration.priority.type == "basic"

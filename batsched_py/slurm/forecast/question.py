@@ -8,15 +8,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.slurm.conf import read_cluster
-from batsched_py.slurm.forecast.advice import alternatives, submitted
+from batsched_py.slurm.forecast.advice import alternatives, submitted, with_known_usage
 from batsched_py.slurm.forecast.forecast import INSTEAD, Forecast, Wish, forecast, waiting_job
 from batsched_py.slurm.forecast.likely import Likely
-from batsched_py.slurm.forecast.live import LiveJob, completed
+from batsched_py.slurm.forecast.live import completed
 from batsched_py.slurm.forecast.proof import proven, stretched
 from batsched_py.slurm.forecast.queue_log import LoggedJobs, QueueLog
 from batsched_py.slurm.forecast.squeue_table import read_live
-from batsched_py.slurm.forecast.standing import with_known_usage
 from batsched_py.slurm.reading import Clock, Findings, time_limit
+from batsched_py.slurm.sbatch import Submission
 from batsched_py.slurm.scenario import configured
 from batsched_py.workload.sources.accounting import zone_named
 
@@ -68,7 +68,7 @@ def answer(question: Question) -> Forecast:
     if question.log is not None:
         queue = QueueLog(LoggedJobs(question.log, question.zone, cluster), jobs, now)
         known = with_known_usage(cluster, queue, findings)
-    changes: dict[str, LiveJob] = {}
+    changes: dict[str, Submission] = {}
     if question.submit is not None:
         new = submitted(question.submit, jobs, cluster, now, question.zone, findings)
         jobs.append(new)

@@ -20,10 +20,10 @@ from batsched_py.protocol.dependencies import AFTER, ARRAY
 from batsched_py.protocol.hosts import expand
 from batsched_py.slurm.conf import Cluster
 from batsched_py.slurm.forecast.history import History, Kind
-from batsched_py.slurm.forecast.live import LiveJob, limit_of, with_limit
+from batsched_py.slurm.forecast.live import limit_of, with_limit
 from batsched_py.slurm.logged import LogMaker, LogSubmissions
+from batsched_py.slurm.policy.fair_share import decay_of
 from batsched_py.slurm.policy.settings import Association, Configuration
-from batsched_py.slurm.policy.spent import decay_of
 from batsched_py.slurm.reading import Clock
 from batsched_py.slurm.sbatch import Submission
 from batsched_py.slurm.scenario import words_of
@@ -56,7 +56,7 @@ class LoggedJobs:
         )
         rows = {number: row for row, number in enumerate(log.job_number.tolist())}
         self._logged = {rows[int(job.name)]: job for job in workload.jobs}
-        self._made: dict[int, LiveJob | None] = {}
+        self._made: dict[int, Submission | None] = {}
         self.submit = log.submit + (start_of(log) or 0)
         self.start = np.where(log.never_started, inf, self.submit + np.maximum(log.wait, 0.0))
         self.end = self.submit + np.maximum(log.wait, 0.0) + log.run_time
@@ -71,7 +71,7 @@ class LoggedJobs:
         """How many there are."""
         return len(self.log)
 
-    def job(self, row: int) -> LiveJob | None:
+    def job(self, row: int) -> Submission | None:
         """The job, as if it waited; none if this cluster knows no such job."""
         if row not in self._made:
             logged = self._logged.get(row)
@@ -80,7 +80,7 @@ class LoggedJobs:
             )
         return self._made[row]
 
-    def _as_waiting(self, row: int, asked: Submission) -> LiveJob | None:
+    def _as_waiting(self, row: int, asked: Submission) -> Submission | None:
         fields = {key: value for key, value in asked.fields.items() if key not in ("begin", "hold", "runs")}
         left_out = (AFTER, ARRAY, CANCELLED_AFTER)
         extra = {key: value for key, value in asked.extra.items() if key not in left_out}
@@ -102,7 +102,7 @@ class LoggedJobs:
 class QueueLog:
     """The jobs of a log, and those that are listed now; moments are in Unix time."""
 
-    def __init__(self, logged: LoggedJobs, live: Sequence[LiveJob], now: float) -> None:
+    def __init__(self, logged: LoggedJobs, live: Sequence[Submission], now: float) -> None:
         self._logged, self.now = logged, now
         over = set(logged.names)
         self._live = [job for job in live if job.id not in over and job.eligible is not None]
@@ -135,7 +135,7 @@ class QueueLog:
         """Numbers in the names of jobs tell one from another that is alike."""
         return self._numbers["user", user], self._numbers["name", _NUMBER.sub("", name)], size, limit
 
-    def kind_of(self, job: LiveJob) -> Kind:
+    def kind_of(self, job: Submission) -> Kind:
         """What a job has in common with those that run as long."""
         size = (job.tasks or job.nodes[0] * (job.tasks_per_node or 1)) * job.cpus_per_task
         return self._kind(job.user, job.fields.get("name", ""), size, limit_of(job))
@@ -144,7 +144,7 @@ class QueueLog:
         """The number of a user."""
         return self._numbers["user", name]
 
-    def job(self, number: int) -> LiveJob | None:
+    def job(self, number: int) -> Submission | None:
         """A job of the history, as if it waited; none if this cluster knows no such job."""
         row = self._rows[number]
         if row < len(self._logged):
@@ -152,7 +152,7 @@ class QueueLog:
         live = self._live[row - len(self._logged)]
         return replace(live, state="waiting", fields={**live.fields, "node_list": ""}) if live.runs else live
 
-    def at(self, moment: float) -> list[tuple[int, LiveJob]]:
+    def at(self, moment: float) -> list[tuple[int, Submission]]:
         """The jobs that ran or waited at a moment, and their numbers; those that come first come first."""
         history = self.history
         found = []

@@ -17,9 +17,9 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from batsched_py.protocol.shown import shown, shown_name
-from batsched_py.slurm.forecast.live import ENDING, NEVER, STATES, Live, LiveJob, check_state, resources_asked
+from batsched_py.slurm.forecast.live import ENDING, NEVER, STATES, Live, check_state, resources_asked
 from batsched_py.slurm.reading import Findings, count, listed, megabytes, time_limit
-from batsched_py.slurm.sbatch import licences
+from batsched_py.slurm.sbatch import Submission, licences
 from batsched_py.workload.sources.accounting import count_hosts, duration, whole, written_duration
 from batsched_py.workload.sources.slurm_fields import resources
 
@@ -31,7 +31,7 @@ NOTHING = ("(null)", "N/A", "Unknown", "None", "n/a", "")
 
 def read_scontrol(path: Path, text: str, zone: str, findings: Findings) -> Live:
     """The jobs of a listing; the moment at which it was printed is known from a job that runs."""
-    jobs: list[LiveJob] = []
+    jobs: list[Submission] = []
     now: float | None = None
     for where, fields in records(path, text, findings):
         if "JobState" not in fields:
@@ -71,7 +71,7 @@ def records(path: Path, text: str, findings: Findings) -> Iterator[tuple[str, di
         yield where, fields
 
 
-def printed_job(where: str, fields: Mapping[str, str], zone: str, findings: Findings) -> LiveJob | None:
+def printed_job(where: str, fields: Mapping[str, str], zone: str, findings: Findings) -> Submission | None:
     """The job that has these fields as they are printed, unless something is wrong with them."""
     with findings.noting(where, f"job {shown_name(fields['JobId'])}: "):
         started, eligible = (moment_of(fields, name, zone) for name in ("StartTime", "EligibleTime"))
@@ -79,7 +79,9 @@ def printed_job(where: str, fields: Mapping[str, str], zone: str, findings: Find
     return None
 
 
-def job_of(where: str, fields: Mapping[str, str], started: float | None, eligible: float | None) -> LiveJob:
+def job_of(
+    where: str, fields: Mapping[str, str], started: float | None, eligible: float | None
+) -> Submission:
     """A job that has these fields, and was or will be started and eligible at these moments."""
     state = STATES[fields["JobState"]]
     runs = state == "running"
@@ -95,7 +97,7 @@ def job_of(where: str, fields: Mapping[str, str], started: float | None, eligibl
     per_node = fields.get("NtasksPerN:B:S:C", "0").partition(":")[0]
     limit = "0" if fields["JobState"] == ENDING else fields.get("TimeLimit", "UNLIMITED")
     array = _array_of(fields)
-    return LiveJob(
+    return Submission(
         id=job_id(fields),
         name=fields.get("ArrayJobId", "") if array else job_id(fields),
         state=state,

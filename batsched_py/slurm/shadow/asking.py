@@ -12,11 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from batsched_py.protocol.hosts import expand
-from batsched_py.slurm.forecast.live import LiveJob
 from batsched_py.slurm.forecast.scontrol import job_id, moment_of, read_scontrol, records
 from batsched_py.slurm.jobs import task_names
 from batsched_py.slurm.policy.settings import Configuration, NodeSettings
 from batsched_py.slurm.reading import Findings
+from batsched_py.slurm.sbatch import Submission
 from batsched_py.workload.sources import read_log
 
 #: The commands that are run, all of them: each only reads.
@@ -53,7 +53,7 @@ class Poll(Struct, kw_only=True):
 
     now: float
     """By the clock of the controller, in Unix time."""
-    jobs: list[LiveJob]
+    jobs: list[Submission]
     """Those that wait or run."""
     states: dict[str, str]
     """Of all jobs that the controller lists, each task of an array by itself."""

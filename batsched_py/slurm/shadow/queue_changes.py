@@ -13,8 +13,9 @@ from batsched_py.slurm.changes import changed
 from batsched_py.slurm.conf import Cluster
 from batsched_py.slurm.forecast.advice import Entrance
 from batsched_py.slurm.forecast.forecast import Simulator
-from batsched_py.slurm.forecast.live import LiveJob, RunTime
+from batsched_py.slurm.forecast.live import RunTime
 from batsched_py.slurm.reading import Findings
+from batsched_py.slurm.sbatch import Submission
 
 #: Starts that differ by less than this are the same, in seconds.
 SAME = 60.0
@@ -35,7 +36,7 @@ class Tried(Struct, frozen=True, kw_only=True):
 
 
 def tried(
-    cluster: Cluster, jobs: Sequence[LiveJob], now: float, run_time: RunTime, changes: Sequence[str]
+    cluster: Cluster, jobs: Sequence[Submission], now: float, run_time: RunTime, changes: Sequence[str]
 ) -> list[Tried]:
     """Simulate the queue without and with each of some changes, with the same run times."""
     if not changes:
@@ -60,12 +61,12 @@ def tried(
     return found
 
 
-def _starts(cluster: Cluster, jobs: Sequence[LiveJob], now: float, run_time: RunTime) -> dict[str, float]:
+def _starts(cluster: Cluster, jobs: Sequence[Submission], now: float, run_time: RunTime) -> dict[str, float]:
     with TemporaryDirectory(prefix="shadow-") as room:
         return Simulator(cluster, now, Path(room), Findings()).starts(jobs, run_time)
 
 
-def _with_priorities(old: Cluster, new: Cluster, jobs: Sequence[LiveJob], now: float) -> list[LiveJob]:
+def _with_priorities(old: Cluster, new: Cluster, jobs: Sequence[Submission], now: float) -> list[Submission]:
     """The jobs with the priorities that they would have then, as far as the configuration tells."""
     one, other = old.configuration, new.configuration
     if (one.priority, one.qos, one.partitions, one.associations) == (

@@ -13,13 +13,14 @@ from msgspec.structs import replace
 from batsched_py.errors import InputError
 from batsched_py.slurm.changes import changed
 from batsched_py.slurm.conf import Cluster, read_cluster
+from batsched_py.slurm.forecast.advice import with_known_usage
 from batsched_py.slurm.forecast.forecast import Forecast, by_limits, forecast
 from batsched_py.slurm.forecast.likely import Likely
-from batsched_py.slurm.forecast.live import LiveJob, with_limit
+from batsched_py.slurm.forecast.live import with_limit
 from batsched_py.slurm.forecast.proof import stretched
 from batsched_py.slurm.forecast.queue_log import LoggedJobs, QueueLog
-from batsched_py.slurm.forecast.standing import with_known_usage
 from batsched_py.slurm.reading import Clock, Findings, Mistakes
+from batsched_py.slurm.sbatch import Submission
 from batsched_py.slurm.scenario import configured
 from batsched_py.slurm.shadow.asking import Asking, Poll, Silent, tasks_of, with_down
 from batsched_py.slurm.shadow.board import Board, serving
@@ -139,7 +140,7 @@ class Shadow:
         return self._logged
 
     def _tried(
-        self, cluster: Cluster, jobs: Sequence[LiveJob], now: float, likely: Likely | None
+        self, cluster: Cluster, jobs: Sequence[Submission], now: float, likely: Likely | None
     ) -> list[Tried]:
         run_time = by_limits if likely is None else likely.drawn(0, 0.0)[0]
         return tried(cluster, jobs, now, run_time, self._watch.changes)
@@ -160,7 +161,7 @@ def _intervals(found: Mapping[str, Foreseen]) -> dict[str, tuple[float, float]]:
     }
 
 
-def _foreseen(found: Forecast, jobs: Sequence[LiveJob], now: float) -> dict[str, Foreseen]:
+def _foreseen(found: Forecast, jobs: Sequence[Submission], now: float) -> dict[str, Foreseen]:
     """The forecasts of all starts, of an array that of its first task."""
     planned = {job.id: job.started for job in jobs}
 
