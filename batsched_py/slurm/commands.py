@@ -298,9 +298,10 @@ def forecast_command(as_json: bool, output: Path | None, **asked: Any) -> None:
     what `squeue --json` or `scontrol show job` printed, or a table of `squeue` with its header, such as that
     of `squeue -l`. What a table does not tell is assumed, and said. A start by limits assumes that all jobs
     run as long as they may. With --log, run times are drawn from the shares of their limits that jobs like
-    them used, and a start is a median with an interval that holds 80 % of the draws. Priorities are then
-    computed again as time passes; without what `sshare -P -a` prints (--accounts), fair shares stay as they
-    are. Fewer of the starts are in the interval, because nobody submits further jobs in a forecast.
+    them used, and further jobs from those that came before. A start is then a median with an 80 % interval.
+    Both are corrected by what forecasts for earlier moments of the log would have missed; the output tells of
+    how many starts that is known, or that it is too little. Priorities are computed again as time passes, by
+    what `sshare -P -a` prints (--accounts), or else by the usage that the log tells.
 
     For the job of --submit, and for a --job without --time and --nodes, there is advice, what gains most
     first: less time, fewer nodes, another partition or QOS, a later begin. OPTIONS may have --uid: whose job

@@ -36,7 +36,7 @@ from batsched_py.slurm.sbatch import Submission
 from batsched_py.workload.swf.log import Floats, Random
 
 #: So many earlier moments are asked about.
-EARLIER: Final = 16
+EARLIER: Final = 10
 
 #: Moments are asked about after this share of the jobs, which are there to learn from.
 LEARNED: Final = 1 / 3

@@ -46,8 +46,9 @@ class Resumed(Slurm):
             for job in list(cluster.queue):
                 cluster.reject(job)
             return
-        self._hear(cluster)
-        self._resume(cluster)
+        if cluster.now == 0:
+            self._hear(cluster)
+            self._resume(cluster)
         super().schedule(cluster)
         if self.tells and self._noted is None and self._is_settled(cluster.now):
             waiting = [records for records in self._known.values() if records]
