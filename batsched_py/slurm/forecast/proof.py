@@ -74,7 +74,7 @@ def _union(begins: Floats, ends: Floats) -> Floats:
 def proven(queue: QueueLog, cluster: Cluster, repetitions: int) -> tuple[Stretch, Proof]:
     """What intervals for now are stretched by."""
     history, stretch = queue.history, Stretch()
-    until = np.minimum(np.minimum(history.start, history.end), queue.now)
+    until = np.where(history.start <= queue.now, history.start, history.submit)
     moments = moments_of(history.submit, until, EARLIER, np.random.default_rng(0))
     tables: list[Floats] = []
     with shown("earlier moments", lambda: (len(tables), len(moments))):
