@@ -64,7 +64,8 @@ public:
     int64_t capacity(const Demand& demand, const int64_t* amounts, size_t distance) const {
         int64_t cores = amounts[kCores];
         if (cores < demand.cores) return 0;
-        int64_t most = std::min({cores / demand.cores, demand.tasks_per_node, demand.tasks});
+        int64_t most = std::min(demand.tasks_per_node, demand.tasks);
+        if (most > cores || most * demand.cores > cores) most = cores / demand.cores;
         for (size_t column = kPlaces; column < columns_ && most; ++column) {
             int64_t left = amounts[column * distance] - demand.per_node[column], each = demand.per_task[column];
             if (left < 0) return 0;
