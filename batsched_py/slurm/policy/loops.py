@@ -34,7 +34,7 @@ class MainLoop:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._depends_on_time = bool(state.reservations or state.configuration.scheduling.bf_min_age_reserve)
+        self._depends_on_time = bool(state.configuration.scheduling.bf_min_age_reserve)
         self._last = -1, -1
         """The changes of the state before the last look that started nothing and was not cut."""
         self._marks = False
@@ -48,7 +48,7 @@ class MainLoop:
         self._marks = False
         is_whole = self._look(now, start, full, cancel)
         finds_same = changes == state.changes and state.waits_for_nodes_only and cancel is None
-        if finds_same and is_whole and not self._depends_on_time:
+        if finds_same and is_whole and not (self._depends_on_time or state.waits_for_reservations(now)):
             self._last = changes
         return self._marks
 
@@ -197,10 +197,13 @@ class Backfill:
             or any("no_reserve" in each.flags for each in state.configuration.qos)
         )
         """Whether each job may have a planned start."""
-        hears = self._planned is not None or self._cancel is not None
         self._has_het_jobs = state.has_het_jobs
-        self._looks_at_each = self._has_reservations or not self._plans_all or hears or self._has_het_jobs
-        """Whether more must be known of each job than what it asks for."""
+        self._are_simple = self._plans_all and self._planned is None
+        """Whether jobs can be looked at together, as far as no more must be known of them than they ask for."""
+        self._is_mixed = bool(self._has_reservations or self._cancel is not None or self._has_het_jobs)
+        """Whether more must be known of some jobs."""
+        self._other: WaitingRecord | None = None
+        """The next job, if more must be known of it."""
         self._tested: Counter[tuple[str, ...]] = Counter()
         self._takes_all = False
         """Whether all jobs in the queue are looked at."""
@@ -263,9 +266,9 @@ class Backfill:
     def _go_through(self, queue: Sequence[WaitingRecord]) -> None:
         state = self._state
         self._epoch, state.news = state.epoch, []
-        self._takes_all = state.waits_for_nodes_only and not self._counts_kinds
+        self._takes_all = state.waits_for_nodes_only and not (self._counts_kinds or self._is_mixed)
         records = iter(list(queue))
-        look = self._look_at_next if self._looks_at_each else self._look_at_some
+        look = self._look_at_some if self._are_simple else self._look_at_next
         while not self._is_over and not self._plan.has_tried_enough and look(records):
             pass
         if self._plan.has_tried_enough:
@@ -296,24 +299,39 @@ class Backfill:
             if record.array:
                 return
 
+    def _simple(self, records: Iterator[WaitingRecord]) -> Iterator[WaitingRecord]:
+        """Those of the next jobs that are looked at, up to one of which more must be known."""
+        state, now, cancels = self._state, self._now, self._cancel is not None
+        for record in self._due(records):
+            if (
+                record.fields.het
+                or (cancels and state.preemption.may_make_way_for(record))
+                or (self._has_reservations and state.reservations.matter(record, now))
+            ):
+                self._other = record
+                return
+            yield record
+
     def _look_at_some(self, records: Iterator[WaitingRecord]) -> bool:
-        """Plan the starts of jobs up to one that can start now; whether there were any."""
+        """Plan the starts of jobs up to one that can start now, or that is special; whether there were any."""
         state = self._state
-        due = records if self._takes_all else self._due(records)
+        due = records if self._takes_all else self._simple(records) if self._is_mixed else self._due(records)
         record, found, kept, is_full = self._plan.plan_starts(
             state.future, due, self._seen, self._now, state.completing
         )
         self._kept_nodes |= kept
-        if record is None or found is None:
-            return False
-        start, share, *_ = found
-        if start is not None and share is not None:
-            if start <= self._now:
-                self._start_now(record, share)
-            elif record.array:
-                self._planned_tasks[record.array] += 1
-        self._is_over = self._is_over or is_full
-        return True
+        other, self._other = self._other, None
+        if record is not None and found is not None:
+            start, share, *_ = found
+            if start is not None and share is not None:
+                if start <= self._now:
+                    self._start_now(record, share)
+                elif record.array:
+                    self._planned_tasks[record.array] += 1
+            self._is_over = self._is_over or is_full
+        if other is not None:
+            self._look_at(other)
+        return record is not None or other is not None
 
     def goes_on(self, now: int) -> bool:
         """Go on from the last cycle, if nothing but submissions can make a difference; whether that is so.
@@ -366,8 +384,8 @@ class Backfill:
     def _until_when(self) -> float:
         """Until when this cycle holds: until its plan changes, a time limit is over, or a job may start."""
         state, now = self._state, self._now
-        must_look = self._has_reservations or self._settings.bf_min_age_reserve or self.goes_on_anyway
-        if self._started or self._makes_way or must_look:
+        must_look = self._settings.bf_min_age_reserve or self.goes_on_anyway
+        if self._started or self._makes_way or must_look or state.waits_for_reservations(now):
             return now
         moments = self._plan.next_change(now), state.next_moment(now), state.limits.spent.next_time
         return min(state.future.first_end, *moments)
@@ -389,14 +407,18 @@ class Backfill:
     def _look_at_next(self, records: Iterator[WaitingRecord]) -> bool:
         """Start the next job or plan its start; whether there was one."""
         record = next(self._due(records), None)
-        if record is None:
-            return False
+        if record is not None:
+            self._look_at(record)
+        return record is not None
+
+    def _look_at(self, record: WaitingRecord) -> None:
+        """Start a job or plan its start."""
         self._seen.append(record)
         now, state, length = self._now, self._state, record.least_limit * 60
         preemption = state.preemption
         earliest = state.het.earliest(record) if record.fields.het else 0
         if earliest > now + self._settings.bf_window:
-            return True
+            return
         gone = [] if self._cancel is None else preemption.candidates(record, state.running, now)
         start, share, cpus, _, make_way_on, _ = self._plan.find_start(
             state.future,
@@ -416,14 +438,13 @@ class Backfill:
             self._makes_way = True
             make_way(state, record, make_way_on & ~state.completing, now, self._cancel)
         if start is None or share is None:
-            return True
+            return
         if record.fields.het:
             state.het.note(record, start)
         if start <= now and not make_way_on and not record.fields.het:
             self._start_now(record, share)
         else:
             self._plan_start(record, share, start, start + length)
-        return True
 
     def _allowed(self, record: WaitingRecord, earliest: int) -> Allowed:
         """What reservations leave to a job, which does not start before a time."""

@@ -59,6 +59,10 @@ class Preemption:
                 found.append(each)
         return sorted(found, key=self._importance)
 
+    def may_make_way_for(self, record: WaitingRecord) -> bool:
+        """Whether jobs of some partition or QOS make way for a job."""
+        return bool(self._yielding(record))
+
     def _called(self, record: WaitingRecord) -> str:
         """The name of what tells how a job makes way; nothing if there is none."""
         if record.makes_way_as is None:
@@ -345,6 +349,13 @@ class State:
     def waits_for_nodes_only(self) -> bool:
         """Whether the queue has only jobs that wait for nothing but nodes."""
         return not (self._special or self.limits.are_set)
+
+    def waits_for_reservations(self, now: int) -> bool:
+        """Whether time matters for reservations: not when all are over, and no job that waits names one."""
+        return bool(self.reservations) and (
+            any(each.settings.end > now for each in self.reservations.all)
+            or any(record.fields.reservation for record in self.waiting)
+        )
 
     @property
     def has_het_jobs(self) -> bool:
