@@ -199,7 +199,7 @@ class Backfill:
         """Whether each job may have a planned start."""
         self._has_het_jobs = state.has_het_jobs
         self._are_simple = self._plans_all and self._planned is None
-        """Whether jobs can be looked at together, as far as no more must be known of them than they ask for."""
+        """Whether jobs are looked at together, as far as no more must be known than what they ask for."""
         self._is_mixed = bool(self._has_reservations or self._cancel is not None or self._has_het_jobs)
         """Whether more must be known of some jobs."""
         self._other: WaitingRecord | None = None
@@ -313,7 +313,7 @@ class Backfill:
             yield record
 
     def _look_at_some(self, records: Iterator[WaitingRecord]) -> bool:
-        """Plan the starts of jobs up to one that can start now, or that is special; whether there were any."""
+        """Plan the starts of jobs up to one that can start now or is special; whether there were any."""
         state = self._state
         due = records if self._takes_all else self._simple(records) if self._is_mixed else self._due(records)
         record, found, kept, is_full = self._plan.plan_starts(
