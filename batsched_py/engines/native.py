@@ -28,7 +28,6 @@ from batsched_py.protocol.profiles import Delay, Homogeneous
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.selection import selection
-from batsched_py.simulator.agenda import in_order
 from batsched_py.simulator.catalog import refusal
 from batsched_py.simulator.outputs import Outputs, Results
 from batsched_py.simulator.platform import EqualHosts
@@ -333,6 +332,8 @@ class NativeSimulation(Simulation):
 
     def _events(self) -> Iterator[Event]:
         """All that happens from outside, in order; failures are made as time passes."""
+        from batsched_py.simulator.agenda import in_order
+
         setup = self._setup
         failures = iter(()) if setup.failures is None else setup.failures()
         yield from merge(in_order(setup.events, self.machines.count), failures, key=attrgetter("time"))
