@@ -214,13 +214,13 @@ MOST_NODES = 1 << 20
 def expand(text: str) -> list[str]:
     """All nodes of a list.
 
-    >>> expand("n[08-10],login,r[1-2]n[1,3]")
-    ['n08', 'n09', 'n10', 'login', 'r1n1', 'r1n3', 'r2n1', 'r2n3']
+    >>> expand("n[08-10],login,r[1-2]n[1,3]"), expand("m[1-2],f[1-2]")
+    (['n08', 'n09', 'n10', 'login', 'r1n1', 'r1n3', 'r2n1', 'r2n3'], ['m1', 'm2', 'f1', 'f2'])
     """
     names: list[str] = []
     place = 0
     while place < len(text):
-        match = re.match(_PART, text, place)
+        match = re.compile(_PART).match(text, place)
         if match is None or (match.end() < len(text) and text[match.end()] != ","):
             raise ValueError(f"{shown(text)} is not a list of nodes like 'n[1-4],login'")
         pieces = [list(_piece(piece)) for piece in re.split(r"(\[[^\]]*\])", match[0]) if piece]
