@@ -147,7 +147,7 @@ def test_intervals_are_as_long_as_earlier_ones_should_have_been(tmp_path: Path) 
     assert (kept.forecasts, kept.covered_as_drawn) == (90, 0)
     assert kept.covered == pytest.approx(6 / 9), "those of three hours were there to learn from"
     assert shown.start.late >= 3000 >= shown.start.early, "and they have moved there"
-    assert shown.start.median == pytest.approx(3000)
+    assert shown.start.median == pytest.approx(3000, abs=20), "the median lies in the interval"
 
 
 def test_silence_is_told_and_survived(toy: Toy, shadowing: Callable[..., tuple[Shadow, Board]]) -> None:

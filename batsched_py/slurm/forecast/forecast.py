@@ -97,8 +97,6 @@ class Proof(Struct, frozen=True, kw_only=True):
     """The share of these starts within the intervals as they were drawn."""
     early: float
     """How many halves before the median that was drawn intervals begin; negative if they begin behind it."""
-    middle: float
-    """How many halves behind it the median is that is told."""
     late: float
     """How many halves behind it intervals end."""
     is_enough: bool

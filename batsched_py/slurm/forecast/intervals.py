@@ -39,8 +39,8 @@ class Stretch:
     """Stretches intervals, and learns from those that it has stretched."""
 
     def __init__(self) -> None:
-        self.early, self.middle, self.late = -1.0, 0.0, 1.0
-        """Where intervals begin now, have their middle and end: in halves, from medians that were drawn."""
+        self.early, self.late = -1.0, 1.0
+        """Where intervals begin and end now: in halves, from the medians that were drawn."""
         self.starts = 0
         """How many starts are known of forecasts that were made."""
         self._factors = np.zeros(2)
@@ -55,24 +55,22 @@ class Stretch:
     def intervals(
         self, moment: float, starts: Floats, early: Floats, median: Floats, late: Floats
     ) -> tuple[Floats, Floats, Floats]:
-        """The begins, middles and ends of the intervals of jobs that wait at a moment, as they should be.
+        """The intervals of jobs that wait at a moment, as they should be, and medians, which lie in them.
 
         The starts count from the moment, as all times; what they are is learnt when they are over.
         """
         self._learn(moment)
         halves = _halves(early, median, late)
         with np.errstate(invalid="ignore"):  # a start that was not drawn at all is infinite, as is its half
-            low, middle, high = (
+            low, high = (
                 np.maximum(median + np.where(part < 0, halves[0], halves[1]) * part, 0.0)
-                for part in (self.early, self.middle, self.late)
+                for part in (self.early, self.late)
             )
-            low, middle = (
-                np.where(np.isfinite(median), new, old) for new, old in ((low, early), (middle, median))
-            )
+            low = np.where(np.isfinite(median), low, early)
             high = np.where(np.isfinite(late), high, np.inf)
         asked = np.column_stack([np.full(len(starts), moment), starts, median, *halves, low, high])
         self._open = np.concatenate([self._open, asked[np.isfinite(asked[:, 2:5]).all(axis=1)]])
-        return low, middle, high
+        return low, np.clip(median, low, high), high
 
     def _learn(self, moment: float) -> None:
         """Learn from the jobs that have started by a moment, and from those that have not."""
@@ -93,11 +91,11 @@ class Stretch:
             is_known = np.arange(len(at)) < len(self._known)
             off = np.where(is_known, start, moment - at) - median
             parts = off / np.where(off < 0, down, up)
-            low, self.middle, high = (least(parts, is_known, part) for part in (TAIL, 0.5, 1 - TAIL))
-            low, high = min(low, self.middle - LEAST), max(high, self.middle + LEAST)
+            low, middle, high = (least(parts, is_known, part) for part in (TAIL, 0.5, 1 - TAIL))
+            low, high = min(low, middle - LEAST), max(high, middle + LEAST)
             wider = np.exp(self._factors)
-            self.early = self.middle - (self.middle - low) * float(wider[0])
-            self.late = self.middle + (high - self.middle) * float(wider[1])
+            self.early = middle - (middle - low) * float(wider[0])
+            self.late = middle + (high - middle) * float(wider[1])
 
 
 def least(values: Floats, is_known: NDArray[np.bool_], part: float) -> float:

@@ -91,7 +91,6 @@ def proven(queue: QueueLog, cluster: Cluster, repetitions: int) -> tuple[Stretch
         forecasts=stretch.starts,
         covered_as_drawn=float(inside.mean()) if len(inside) else None,
         early=-stretch.early,
-        middle=stretch.middle,
         late=stretch.late,
         is_enough=stretch.is_proven,
     )
