@@ -72,7 +72,7 @@ def reservation_of(where: str, text: str, clock: Clock, findings: Findings) -> R
 
 
 #: After how many seconds a reservation with one of these flags is there again.
-PERIODS = {"daily": 86400.0, "weekly": 604800.0}
+PERIODS = {"hourly": 3600.0, "daily": 86400.0, "weekly": 604800.0}
 
 #: So long a reservation comes again where nothing tells of what time there is to know, in seconds.
 AHEAD = 14 * 86400.0

@@ -47,7 +47,8 @@ def test_every_setting_is_in_a_group(kind: str) -> None:
         ("qos flag", "Frobnicate", None),
         ("qos", "MaxWall", "modelled"),
         ("reservation flag", "WEEKLY", "modelled"),
-        ("reservation flag", "HOURLY", "not modelled"),
+        ("reservation flag", "HOURLY", "modelled"),
+        ("reservation flag", "WEEKDAY", "not modelled"),
     ],
 )
 def test_groups(kind: str, name: str, group: str | None) -> None:

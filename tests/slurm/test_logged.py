@@ -12,7 +12,7 @@ import pytest
 from batsched_py.errors import InputError
 from batsched_py.protocol.jobs import Job
 from batsched_py.slurm.comparison import read_jobs
-from batsched_py.slurm.prepared import Prepared, spread_of_phases
+from batsched_py.slurm.prepared import Prepared, spread, spread_of_phases
 from batsched_py.slurm.scenario import Scenario, Sources, read_scenario, write_scenario
 from batsched_py.slurm.worth import worth_of
 from batsched_py.workload.batsim_json import read_batsim_json
@@ -260,6 +260,18 @@ def test_priorities_are_computed_when_the_controller_was_started_and_in_each_per
     first = recorded[recorded < 1800].index
     assert len(first) == 34
     assert (found[first] - recorded[first]).abs().max() <= 3
+
+
+def test_in_the_phase_that_its_log_tells_the_twin_hits_a_recording_that_other_phases_miss(
+    tmp_path: Path,
+) -> None:
+    """The controller was started 140.2 s before the first job; two recordings are 125 to 168 s apart."""
+    log = RECORDED / "bigmem-1" / "sacct" / "recorded-c.sacct"
+    scenario = Prepared.of(twin_of(log, log.parents[1], tmp_path / "twin"), (), tmp_path / "room")
+    simulated = scenario.table(scenario.simulated("rigid", {}, {"started": "140.2"}))
+    found = spread([read_jobs(log, "UTC")], [simulated])
+    assert found.deviation is not None and abs(found.deviation) < 0.05
+    assert found.starts_apart.mean < 125
 
 
 def twin_of(log: Path, place: Path, folder: Path) -> Path:

@@ -143,7 +143,7 @@ def test_a_job_ends_with_its_reservation() -> None:
     assert ends("flex") > 5000
 
 
-@pytest.mark.parametrize(("flag", "count"), [("daily", 14), ("weekly", 2)])
+@pytest.mark.parametrize(("flag", "count"), [("hourly", 336), ("daily", 14), ("weekly", 2)])
 def test_one_that_comes_again_does_so_for_two_weeks_if_nothing_tells_how_long(flag: Any, count: int) -> None:
     night = Reservation(name="night", start=100, end=200, nodes="all", flags=(flag, "maint"))
     written = written_out(night, None)

@@ -195,7 +195,7 @@ def test_a_reservation_more_nodes_and_a_qos_of_ones_own(twin: Path) -> None:
     [
         ("ReservationName=upkeep StartTime=soon Duration=60 Nodes=n1", "is not a moment"),
         ("ReservationName=upkeep StartTime=now Duration=60 Nodes=n9", "reservation 'upkeep' has node 'n9'"),
-        ("ReservationName=upkeep StartTime=now Duration=60 Nodes=n1 Flags=HOURLY", "flag HOURLY"),
+        ("ReservationName=upkeep StartTime=now Duration=60 Nodes=n1 Flags=WEEKDAY", "flag WEEKDAY"),
         ("+3 nodes like c1", "there is no node 'c1'"),
         ("qos.hihg.priority=5", "no job is of 'hihg'"),
         ("associations.phyisics.shares=5", "no job is of 'phyisics'"),

@@ -431,7 +431,7 @@ ReservationFlag = Literal[
 
 #: Those that the policy or the importer acts on, and those that change nothing for jobs that are simulated.
 HEEDED_RESERVATION_FLAGS = frozenset(
-    "daily flex ignore_jobs magnetic maint overlap spec_nodes static weekly".split()
+    "daily flex hourly ignore_jobs magnetic maint overlap spec_nodes static weekly".split()
 )
 
 
