@@ -131,19 +131,38 @@ def schedule_in(file: TextIO, name: str) -> pd.DataFrame:
     return schedule
 
 
+def read_pieces(path: str | Path, nb_rows: int) -> Iterator[pd.DataFrame | None]:
+    """The rows of a ``PREFIX_jobs.csv``, so many at a time; nothing in place of rows if some are bad."""
+    with open_table(Path(path)) as file:
+        try:
+            for piece in _read_csv(file, chunksize=nb_rows):
+                yield _checked(piece)
+        except (ValueError, OverflowError, KeyError):
+            yield None
+
+
+def _read_csv(file: Any, **how: Any) -> Any:
+    import pandas as pd
+
+    missing = {column: [""] for column in _NUMBERS}
+    return pd.read_csv(file, dtype=_TYPES, keep_default_na=False, na_values=missing, **how)
+
+
 def _read_rows(file: Any) -> pd.DataFrame | None:
-    """The whole table at once, or nothing if some row is bad.
+    """The whole table at once, or nothing if some row is bad."""
+    try:
+        return _checked(_read_csv(file))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _checked(schedule: pd.DataFrame) -> pd.DataFrame | None:
+    """A table that was read, or nothing if some row is bad.
 
     A Batsim 5 puts the name of the workload in front of those of its profiles.
     """
     import pandas as pd
 
-    try:
-        schedule = pd.read_csv(
-            file, dtype=_TYPES, keep_default_na=False, na_values={column: [""] for column in _NUMBERS}
-        )
-    except (ValueError, OverflowError):
-        return None
     rejected = schedule["final_state"] == JobState.REJECTED
     whole = isinstance(schedule.index, pd.RangeIndex) and schedule["metadata"].notna().all()
     known = schedule["final_state"].isin(FINAL_STATES).all()
@@ -431,6 +450,19 @@ def before_restarts(row: Any, failed: Collection[str]) -> str:
         return str(row.id)
     before = name if number == "1" else f"{name}#{int(number) - 1}"
     return name if before in failed else str(row.id)
+
+
+def has_restarts(schedule: pd.DataFrame) -> bool:
+    """Whether any job of a schedule may have been started again."""
+    return bool(schedule["metadata"].str.contains("restart=", regex=False).any())
+
+
+def names_before_restarts(schedule: pd.DataFrame) -> list[str]:
+    """The names of the jobs of which the rows are executions."""
+    if not has_restarts(schedule):
+        return schedule["id"].to_list()
+    failed = ended_by_failures(schedule)
+    return [before_restarts(row, failed) for row in schedule.itertuples()]
 
 
 def started_again(schedule: pd.DataFrame) -> dict[str, str]:

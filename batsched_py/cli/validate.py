@@ -154,7 +154,6 @@ def validate_command(
         if closures is not None:
             raise click.UsageError("--closures needs the platform with -p, or --hosts")
     jobs = lazy.build.read_workloads(workloads, words=lazy.build.words_of(Machine(file=platform_file)))
-    schedule = lazy.schedule.read_schedule(schedule_file)
     away = lazy.explained.outages_in(events) if events else None
     if platform_file is None and hosts is None:
         facts = lazy.validator.Facts(events=away)
@@ -164,13 +163,13 @@ def validate_command(
         cap = None if power_cap is None else _cap(power_cap, outside_period)
         facts = lazy.validating.facts_of(platform, nodes=nodes, closures=closures, power_cap=cap, events=away)
     facts = facts.with_files(lazy.schedule.tables_beside(schedule_file))
-    found = lazy.validator.validate(schedule, hosts, jobs, policy, facts)
+    nb_jobs, found = lazy.validator.validate_file(schedule_file, hosts, jobs, policy, facts)
     if found:
         counts = Counter(violation.rule for violation in found)
         say(f"{schedule_file}: {found[0]}")
         say(", ".join(f"{rule}: {count}" for rule, count in sorted(counts.items())))
         ctx.exit(1)
-    say(f"{schedule_file}: {len(schedule)} jobs, no violation")
+    say(f"{schedule_file}: {nb_jobs} jobs, no violation")
 
 
 def _cap(text: str, period: float | None) -> lazy.curve.Curve | None:

@@ -95,6 +95,10 @@ class Jobs(Sequence[Job]):
     def find(self, job_id: str) -> Job | None:
         """The job with this identifier, if it is one of these."""
 
+    def finder(self) -> Callable[[Sequence[str]], Iterator[Job | None]]:
+        """What finds jobs by their identifiers, many at a time."""
+        return lambda job_ids: map(self.find, job_ids)
+
     def by_time(self) -> NDArray[np.signedinteger] | None:
         """The places in the order of submission (equal times keep theirs); None if the jobs are in it."""
         import numpy as np

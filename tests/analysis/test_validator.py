@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from io import StringIO
 from math import inf
 from pathlib import Path
 from random import Random
@@ -13,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batsched_py.analysis import validator
 from batsched_py.analysis.conditions import Absence
 from batsched_py.analysis.schedule import read_schedule
-from batsched_py.analysis.validator import Facts, validate
+from batsched_py.analysis.validator import Facts, Policy, validate, validate_file
 from batsched_py.analysis.validator.job_rules import as_queued, lengths
 from batsched_py.analysis.validator.rules import on_failed_hosts
 from batsched_py.errors import InputError
@@ -85,6 +87,28 @@ def test_times_that_do_not_fit_into_six_decimals_are_no_violations(
     ]
     schedule = written(jobs, simulate(jobs, HOSTS, policy), folder)
     assert validate(schedule, HOSTS, [workload_of(jobs)], policy) == []
+
+
+@pytest.mark.parametrize("policy", [None, *POLICIES])
+def test_a_file_is_judged_the_same_piece_by_piece(
+    tmp_path: Path, policy: Policy | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random, path = Random(str(policy)), tmp_path / "jobs.csv"
+    sizes_and_times = [(random.randint(1, HOSTS), random.randint(0, 9)) for _ in range(40)]
+    jobs = [JobSpec(f"{n:02}", n * 3.0, size, time, 10.0) for n, (size, time) in enumerate(sizes_and_times)]
+    text = jobs_csv(jobs, simulate(jobs, HOSTS, policy or "easy"), HOSTS)
+    table = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
+    chosen = table.iloc[[row for row in range(40) for _ in range(random.choice((1, 1, 1, 1, 0, 2)))]]
+    chosen = chosen.sample(frac=1, random_state=3)
+    chosen.iloc[5:30:3, chosen.columns.get_loc("allocated_resources")] = "0-3"
+    chosen.iloc[7:30:9, chosen.columns.get_loc("starting_time")] = "21.000000"
+    chosen.iloc[6:30:9, chosen.columns.get_loc("profile")] = "p08"
+    chosen.to_csv(path, index=False)
+    options = HOSTS, [workload_of(jobs)], policy
+    whole = validate(read_schedule(path), *options)
+    assert {"lost", "twice", "overlap", "workload"} <= {violation.rule for violation in whole}
+    monkeypatch.setattr(validator, "_PIECE", 3)
+    assert validate_file(path, *options) == (len(chosen), whole)
 
 
 def recording(folder: Path) -> tuple[pd.DataFrame, int, list[Workload]]:
@@ -513,6 +537,8 @@ def test_a_malleable_job_that_is_started_again_takes_its_time(note: str, told: b
             "finish_time": [5.0, 25.0],
             "requested_time": 100.0,
             "hosts": [HostSet.parse("0-3"), HostSet.parse("1-2")],
+            "held": [4, 2],
+            "highest": [3, 2],
             "metadata": [note, "restart=1"],
         }
     )

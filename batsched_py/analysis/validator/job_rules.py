@@ -12,10 +12,13 @@ from math import isnan, nan
 from operator import truediv
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from batsched_py.analysis import schedule as jobs_csv
 from batsched_py.analysis.schedule import INSTANT, RESIZES, SLACK, Piece
+from batsched_py.analysis.validator.rows import with_hosts
 from batsched_py.analysis.validator.rules import Violation
 from batsched_py.protocol import profiles
 from batsched_py.protocol.dependencies import START, End, array_of, dependency_of, depends, full_name
@@ -25,6 +28,7 @@ from batsched_py.protocol.profiles import TIMING_PRECISION, Profile
 from batsched_py.protocol.sizes import MALLEABLE, Malleable, malleable_of
 from batsched_py.workload.dependencies import have_dependencies
 from batsched_py.workload.model import Workload
+from batsched_py.workload.swf.quick_reader import RunTimeProfiles
 
 
 def dependencies(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[Violation]:
@@ -191,7 +195,7 @@ def resizes(schedule: pd.DataFrame) -> Iterator[Violation]:
     """The changes of a job's hosts fit together, and lie between its start and its end."""
     if RESIZES not in schedule:
         return
-    for row in schedule[schedule[RESIZES].map(bool)].itertuples():
+    for row in with_hosts(schedule[schedule[RESIZES].map(bool)]).itertuples():
         for time, text in _gaps(row):
             yield Violation("resize", (row.id,), time, f"job {row.id} {text}")
 
@@ -233,7 +237,7 @@ def malleable(
     if not jobs and RESIZES not in schedule:
         return
     failed = jobs_csv.ended_by_failures(schedule)
-    for row in jobs_csv.started(schedule).itertuples():
+    for row in with_hosts(jobs_csv.started(schedule)).itertuples():
         changes, name = getattr(row, RESIZES, ()), jobs_csv.before_restarts(row, failed)
         if name not in jobs:
             if changes and row.workload_name in names:
@@ -298,7 +302,8 @@ def lengths(
     known = {load.name: load.profiles for load in workloads}
     changing = malleable_jobs(workloads)
     failed = jobs_csv.ended_by_failures(schedule) if changing else set[str]()
-    for row in jobs_csv.started(schedule).itertuples():
+    executed = jobs_csv.started(schedule)
+    for row in with_hosts(executed[~_plainly_right(executed, known, speeds)]).itertuples():
         found = _length(row.profile, known.get(row.workload_name, {}), row.hosts, speeds)
         if (
             found is None
@@ -316,6 +321,39 @@ def lengths(
         if wrong and row.execution_time >= 0:
             text = f"job {row.id} is {row.final_state} after {ran:.6f}, but its profile takes {seconds:.6f}"
             yield Violation("profile", (row.id,), row.finish_time, text)
+
+
+def _plainly_right(
+    executed: pd.DataFrame, known: Mapping[str, Mapping[str, Profile]], speeds: Sequence[float] | None
+) -> NDArray[np.bool_]:
+    """Whether each job did nothing but sleep, or compute on hosts of one speed, for as long as that takes."""
+    count = len(speeds or ())
+    are_even = speeds is not None and count > 0 and all(speed == speeds[0] for speed in speeds)
+    seconds, untold = np.full(len(executed), nan), np.zeros(len(executed), np.bool_)
+    on_hosts = ((executed["held"] > 0) & (executed["highest"] < count)).to_numpy()
+    for workload, told in known.items():
+        places = np.flatnonzero(executed["workload_name"] == workload)
+        if speeds is None and isinstance(told, RunTimeProfiles):
+            untold[places] = True  # these compute, on hosts of which nothing is known
+            continue
+        codes, names = pd.factorize(executed["profile"].to_numpy()[places])
+        sleeps = [type(told.get(name)) is profiles.Delay for name in names]
+        computes = [are_even and type(told.get(name)) is profiles.Homogeneous for name in names]
+        found = [
+            _length(name, told, HostSet.range(1), speeds) if sleeping or computing else None
+            for name, sleeping, computing in zip(names, sleeps, computes, strict=True)
+        ]
+        times = np.array([nan if each is None else each[0] for each in found], np.float64)[codes]
+        is_known = np.array(sleeps, np.bool_)[codes] | on_hosts[places]
+        seconds[places] = np.where(is_known, times, nan)
+    seconds = np.maximum(seconds, INSTANT)
+    ran = np.maximum(executed["execution_time"].to_numpy(), INSTANT)
+    states, limit = executed["final_state"], executed["requested_time"].to_numpy()
+    return untold | np.select(
+        [states.isin((JobState.SUCCESS, JobState.FAILED)), states == JobState.WALLTIME_REACHED],
+        [abs(ran - seconds) <= SLACK + seconds * TIMING_PRECISION, seconds >= limit - SLACK],
+        ran <= seconds + SLACK,
+    )
 
 
 def _length(

@@ -19,6 +19,7 @@ import pandas as pd
 from batsched_py.analysis.schedule import in_pieces, started
 from batsched_py.analysis.validator import promises
 from batsched_py.analysis.validator.nodes import Demand, Nodes, Place, Requests, Room, Share, least, shares_of
+from batsched_py.analysis.validator.rows import Rows
 from batsched_py.analysis.validator.rules import BEGINS, ENDS, Violation, moments
 from batsched_py.protocol.requests import Request, parse_features
 
@@ -81,7 +82,7 @@ class _Usage:
 
     def violations(self) -> Iterator[Violation]:
         """Go through the schedule."""
-        for time, kind, row in moments(self._executed):
+        for time, kind, row in moments(Rows([self._executed])):
             if kind != ENDS:
                 self._count(row, 1)
                 yield from self._exceeded(row, time)

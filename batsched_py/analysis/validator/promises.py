@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right, insort
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import repeat, takewhile
 from math import inf
 from operator import attrgetter
 from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from batsched_py.analysis.conditions import Absence
-from batsched_py.analysis.schedule import INSTANT, SLACK, has_resizes, started
+from batsched_py.analysis.schedule import INSTANT, SLACK, has_resizes
+from batsched_py.analysis.validator.rows import Rows, blocks, name_of, one_by_one
 from batsched_py.analysis.validator.rules import Violation
 from batsched_py.errors import InputError
 from batsched_py.protocol.hosts import HostSet
@@ -44,15 +47,16 @@ class Life:
     size: int
     """How many hosts it asked for."""
     walltime: float
-    hosts: HostSet
-    """Those that it was given."""
-    turn: float = 0.0
-    """Of jobs that arrive at one instant, the lowest turn is first in the queue."""
+    held: int
+    """How many hosts it was given."""
+    row: int
+    rows: Rows
+    """Where its hosts are found."""
 
     @property
-    def held(self) -> int:
-        """How many hosts it was given."""
-        return len(self.hosts)
+    def hosts(self) -> HostSet:
+        """The hosts that it was given."""
+        return self.rows.hosts(self.row)
 
     @property
     def expected_end(self) -> float:
@@ -76,53 +80,85 @@ class Instant:
     """Without those of no length."""
 
 
-@dataclass(slots=True)
 class Timeline:
-    """The executed jobs of a schedule, and the instants of their submissions, starts and ends."""
+    """The executed jobs of a schedule, and the instants of their submissions, starts and ends.
 
-    lives: list[Life]
-    """In the order of submission; at one instant by turns, and then by identifiers, as Batsim submits."""
-    instants: list[Instant]
-
-
-def timeline(schedule: pd.DataFrame) -> Timeline:
-    """The timeline of a schedule with the columns ``id`` and ``hosts``, without rejected jobs.
-
-    A column ``turn`` tells more of the order in which jobs of one instant join the queue.
+    Both are made as they are gone through. A column ``turn`` tells more of the order in which jobs of one
+    instant join the queue: the lowest turn is first.
     Instants of a job never go backwards, even if a wrong schedule starts it before it is submitted.
     """
-    executed = started(schedule)
-    starts = executed["starting_time"].to_numpy()
-    submissions = np.minimum(executed["submission_time"].to_numpy(), starts)
-    passing = executed["execution_time"].to_numpy() <= INSTANT
-    finishes = np.where(passing, starts, np.maximum(executed["finish_time"].to_numpy(), starts))
-    times = np.sort(np.concatenate([submissions, starts, finishes]))
-    firsts = times[np.diff(times, prepend=-inf) > SLACK]
-    limits = executed["requested_time"].to_numpy()
-    lives = [
-        Life(*fields)
-        for fields in zip(
-            executed["id"],
-            *(
-                (np.searchsorted(firsts, each, "right") - 1).tolist()
-                for each in (submissions, starts, finishes)
-            ),
-            starts.tolist(),
-            executed["requested_number_of_resources"].to_list(),
-            np.where(limits < 0, inf, limits).tolist(),
-            executed["hosts"],
-            executed["turn"] if "turn" in executed else repeat(0.0, len(executed)),
-            strict=True,
-        )
-    ]
-    lives.sort(key=lambda life: (life.arrives, life.turn, life.id))
-    instants = [Instant(time) for time in firsts.tolist()]
-    for life in lives:
-        instants[life.arrives].arriving.append(life)
-        instants[life.begins].beginning.append(life)
-        if not life.passing:
-            instants[life.leaves].leaving.append(life)
-    return Timeline(lives, instants)
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows, executed = rows, rows.executed
+        starts = rows["starting_time"][executed]
+        submissions = np.minimum(rows["submission_time"][executed], starts)
+        passing = rows["execution_time"][executed] <= INSTANT
+        finishes = np.where(passing, starts, np.maximum(rows["finish_time"][executed], starts))
+        times = np.concatenate([submissions, starts, finishes], dtype=np.float64)
+        times.sort()
+        self._times = times[np.diff(times, prepend=-inf) > SLACK]
+        del times
+        at = [
+            (np.searchsorted(self._times, each, "right") - 1).astype(np.int32)
+            for each in (submissions, starts, finishes)
+        ]
+        turns = rows["turn"][executed] if "turn" in rows else np.zeros(len(executed), np.int8)
+        order = np.lexsort((rows.names[executed], turns, at[0]))
+        self._places = executed[order]
+        self._arrives, self._begins, self._leaves = (each[order] for each in at)
+
+    def lives(self) -> Iterator[Life]:
+        """The jobs in the order of submission; at one instant by turns, then by identifiers, as in Batsim."""
+        rows, done = self._rows, 0
+        for places in blocks(self._places):
+            part, done = slice(done, done + len(places)), done + len(places)
+            limits = rows["requested_time"][places].astype(np.float64)
+            for fields in zip(
+                map(name_of, rows.names[places].tolist()),
+                *(each[part].tolist() for each in (self._arrives, self._begins, self._leaves)),
+                rows["starting_time"][places].astype(np.float64).tolist(),
+                rows["requested_number_of_resources"][places].tolist(),
+                np.where(limits < 0, inf, limits).tolist(),
+                rows["held"][places].tolist(),
+                places.tolist(),
+                repeat(rows, len(places)),
+                strict=True,
+            ):
+                yield Life(*fields)
+
+    def instants(self) -> Iterator[Instant]:
+        """All instants, one after another; in each, jobs are in the order of submission."""
+        lives, there = enumerate(self.lives()), dict[int, Life]()
+        begins, leaves = _in_turn(self._begins), _in_turn(self._leaves, self._leaves > self._begins)
+        arriving, begin, leave = next(lives, None), next(begins), next(leaves)
+        for number, time in enumerate(one_by_one(self._times)):
+            instant = Instant(time)
+            while arriving is not None and arriving[1].arrives == number:
+                there[arriving[0]] = arriving[1]
+                instant.arriving.append(arriving[1])
+                arriving = next(lives, None)
+            while begin[0] == number:
+                life = there[begin[1]]
+                instant.beginning.append(life)
+                if life.passing:
+                    del there[begin[1]]
+                begin = next(begins)
+            while leave[0] == number:
+                instant.leaving.append(there.pop(leave[1]))
+                leave = next(leaves)
+            yield instant
+
+
+def _in_turn(
+    instants: NDArray[np.int32], which: NDArray[np.bool_] | None = None
+) -> Iterator[tuple[float, int]]:
+    """Instants in order, with their places; at last one that never comes."""
+    order = np.argsort(instants, kind="stable").astype(np.int32)
+    if which is not None:
+        order = order[which[order]]
+    for places in blocks(order):
+        yield from zip(instants[places].tolist(), places.tolist(), strict=True)
+    yield inf, -1
 
 
 class Room(Protocol):
@@ -240,7 +276,7 @@ def fcfs(timeline: Timeline) -> Iterator[Violation]:
     last_before: Life | None = None
     last: Life | None = None
     arrival = -1
-    for life in timeline.lives:
+    for life in timeline.lives():
         if life.arrives > arrival:
             arrival, last_before = life.arrives, last
         if last_before is not None and life.begins < last_before.begins:
@@ -264,18 +300,19 @@ def easy(timeline: Timeline, empty: Room) -> Iterator[Violation]:
     of no length runs, the scheduler decides more than once, and the file does not show what it knew;
     overtaking is not checked there.
     """
-    idle, promised = set[Life](), set[Life]()
+    idle: Life | None = None
+    promised: Life | None = None
     for waiting in _waiting_instants(timeline, empty):
         now, head, room = waiting.instant.time, waiting.heads[0], waiting.room
-        if head not in idle and all(room.holds(life) for life in waiting.heads):
-            idle.add(head)
+        if head is not idle and all(room.holds(life) for life in waiting.heads):
+            idle = head
             text = f"job {head.id} at the head of the queue waits{room.told(head)[0]}"
             yield Violation("easy-idle", (head.id,), now, text)
 
         overtaking = [life for life in waiting.instant.beginning if life.arrives > head.arrives]
         if any(life.passing for life in waiting.instant.beginning):
             overtaking = []
-        first_sight = len(waiting.heads) == 1 and head not in promised
+        first_sight = len(waiting.heads) == 1 and head is not promised
         if not overtaking and not first_sight:
             continue
         reservations = [_reservation(life, waiting, overtaking) for life in waiting.heads]
@@ -292,7 +329,7 @@ def easy(timeline: Timeline, empty: Room) -> Iterator[Violation]:
             )
             yield Violation("easy-backfill", (*jobs, head.id), now, text)
         if first_sight:
-            promised.add(head)
+            promised = head
             if head.start > shadow + SLACK:
                 text = f"job {head.id} starts at {head.start:.6f}, but its shadow time was {shadow:.6f}"
                 yield Violation("easy-reservation", (head.id,), now, text)
@@ -313,9 +350,9 @@ class _Waiting:
 
 def _waiting_instants(timeline: Timeline, room: Room) -> Iterator[_Waiting]:
     """The instants after which jobs wait, one after another."""
-    queue, first, expected_end = timeline.lives, 0, attrgetter("expected_end")
+    queue, expected_end = deque[Life](), attrgetter("expected_end")
     running: list[Life] = []
-    for number, instant in enumerate(timeline.instants):
+    for number, instant in enumerate(timeline.instants()):
         for life in instant.leaving:
             del running[running.index(life, bisect_left(running, life.expected_end, key=expected_end))]
             room.change(life, 1)
@@ -323,13 +360,11 @@ def _waiting_instants(timeline: Timeline, room: Room) -> Iterator[_Waiting]:
             if not life.passing:
                 insort(running, life, key=expected_end)
                 room.change(life, -1)
-        while first < len(queue) and queue[first].begins <= number:
-            first += 1
-        heads, last = [], first
-        while last < len(queue) and queue[last].arrives == queue[first].arrives <= number:
-            if queue[last].begins > number:
-                heads.append(queue[last])
-            last += 1
+        queue.extend(instant.arriving)
+        while queue and queue[0].begins <= number:
+            queue.popleft()
+        first = list(takewhile(lambda life: life.arrives == queue[0].arrives, queue))
+        heads = [life for life in first if life.begins > number]
         if heads:
             yield _Waiting(instant, heads, running, room)
 
@@ -385,7 +420,7 @@ def conservative(timeline: Timeline, plan: Plan[F, P]) -> Iterator[Violation]:
         change(life, start, start + life.walltime, place, 1)
         return start, place
 
-    for instant in timeline.instants:
+    for instant in timeline.instants():
         now = same(instant.time)
         plan.forget(now)
         for life in instant.leaving:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial, reduce
-from itertools import chain
+from heapq import merge
+from itertools import chain, islice
 from math import inf
 from operator import or_
 from pathlib import Path
@@ -17,10 +18,12 @@ from typing import Any, TextIO
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from batsched_py.analysis import schedule as jobs_csv
 from batsched_py.analysis.conditions import Absence
 from batsched_py.analysis.schedule import INSTANT, SLACK
+from batsched_py.analysis.validator.rows import MANY, Places, Rows, are_in, blocks, with_hosts
 from batsched_py.errors import InputError
 from batsched_py.outside.closures import Closure
 from batsched_py.outside.curve import Curve
@@ -28,7 +31,8 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Host, Job, JobState, read_watts
 from batsched_py.protocol.profiles import Composed, Profile
 from batsched_py.protocol.sizes import SIZES, have_sizes, shapes_of
-from batsched_py.workload.model import Workload, as_jobs
+from batsched_py.workload.model import Workload
+from batsched_py.workload.swf.quick_reader import NativeJobs, RunTimeProfiles
 
 
 @dataclass(frozen=True)
@@ -50,60 +54,87 @@ class Violation:
 ENDS, PASSES, BEGINS = range(3)
 
 
-#: So many moments are made at a time: as objects of Python they need much more memory than as columns.
-_MANY_MOMENTS = 10_000
-
-
-def moments(executed: pd.DataFrame) -> Iterator[tuple[float, int, int]]:
+def moments(rows: Rows) -> Iterator[tuple[float, int, int]]:
     """When jobs begin and end, in the order of time, and what they do, with their rows.
 
     What ends when something begins ends before.
     """
-    columns = ("starting_time", "execution_time", "finish_time")
-    start, ran, finish = (executed[column].to_numpy() for column in columns)
-    passes = ran <= INSTANT
-    (ended,) = np.nonzero(~passes)
-    times = np.concatenate([np.where(passes, start - SLACK, start), finish[ended] - SLACK])
-    kinds = np.concatenate([np.where(passes, PASSES, BEGINS), np.full(len(ended), ENDS)]).astype(np.int8)
-    rows = np.concatenate([np.arange(len(start)), ended])
-    order = np.lexsort((rows, kinds, times))
-    for first in range(0, len(order), _MANY_MOMENTS):
-        some = order[first : first + _MANY_MOMENTS]
-        yield from zip(times[some].tolist(), kinds[some].tolist(), rows[some].tolist(), strict=True)
+    executed = rows.executed
+    passes = rows["execution_time"][executed] <= INSTANT
+    passing, others = executed[passes], executed[~passes]
+    begins = _in_order(rows["starting_time"], {PASSES: passing, BEGINS: others})
+    return merge(begins, _in_order(rows["finish_time"], {ENDS: others}))
 
 
-def overlap(schedule: pd.DataFrame) -> Iterator[Violation]:
+def _in_order(times: NDArray[Any], kinds: dict[int, Places]) -> Iterator[tuple[float, int, int]]:
+    """The moments at some times, by what happens to which rows; all but beginnings come a bit earlier."""
+    rows = np.concatenate(list(kinds.values()))
+    what = np.repeat(np.array(list(kinds), np.int8), list(map(len, kinds.values())))
+    del kinds
+
+    def at(rows: Places, what: NDArray[np.int8]) -> NDArray[np.float64]:
+        found = times[rows].astype(np.float64)
+        found[what != BEGINS] -= SLACK
+        return found
+
+    when = np.empty(len(rows))
+    for first in range(0, len(rows), MANY):
+        part = slice(first, first + MANY)
+        when[part] = at(rows[part], what[part])
+    order = np.argsort(when, kind="stable")
+    del when
+    rows, what = rows[order], what[order]
+    del order
+    for some, kind in zip(blocks(rows), blocks(what), strict=True):
+        yield from zip(at(some, kind).tolist(), kind.tolist(), some.tolist(), strict=True)
+
+
+def overlap(rows: Rows) -> Iterator[Violation]:
     """No host runs two jobs at a time.
 
     A job of no length does not hold its hosts, but they must not belong to another job when it runs.
     """
-    executed = jobs_csv.started(schedule)
-    ids, masks = executed["id"], [hosts.mask for hosts in executed["hosts"]]
     busy = contested = 0
-    running: set[int] = set()
-    for time, kind, row in moments(executed):
-        mask = masks[row]
+    running: dict[int, int] = {}
+    """The rows of jobs, with their hosts as masks."""
+    for time, kind, row in moments(rows):
+        mask = running.get(row) or rows.mask(row)
         if kind == ENDS:
-            running.discard(row)
+            running.pop(row, None)
             busy &= ~mask
             if contested & mask:
-                busy = reduce(or_, [masks[other] for other in running], 0)
+                busy = reduce(or_, running.values(), 0)
             continue
         if busy & mask:
             contested |= busy & mask
             for other in sorted(running):
-                if shared := masks[other] & mask:
-                    jobs = (ids.iloc[other], ids.iloc[row])
+                if shared := running[other] & mask:
+                    jobs = (rows.name(other), rows.name(row))
                     text = f"jobs {jobs[0]} and {jobs[1]} both run on {HostSet(shared)}"
                     yield Violation("overlap", jobs, time, text)
         if kind == BEGINS:
-            running.add(row)
+            running[row] = mask
             busy |= mask
+
+
+def twice(rows: Rows, names: NDArray[np.bytes_]) -> Iterator[Violation]:
+    """No job has two rows; these are the names of all in order."""
+    if not (names[1:] == names[:-1]).any():
+        return
+    order = np.argsort(rows.names, kind="stable")
+    for row in np.sort(order[1:][names[1:] == names[:-1]]).tolist():
+        name = rows.name(row)
+        time = float(rows["submission_time"][row])
+        yield Violation("twice", (name,), time, f"job {name} has more than one row")
 
 
 def capacity(schedule: pd.DataFrame, hosts: int | None, moldable: set[str]) -> Iterator[Violation]:
     """Every job runs on as many hosts as it asked for, and on hosts that exist."""
-    for row in jobs_csv.started(schedule).itertuples():
+    executed = jobs_csv.started(schedule)
+    wrong = (executed["held"] == 0) | (executed["held"] != executed["requested_number_of_resources"])
+    if hosts is not None:
+        wrong |= executed["highest"] >= hosts
+    for row in with_hosts(executed[wrong]).itertuples():
         asked, given = row.requested_number_of_resources, row.hosts
         if not given or (len(given) != asked and row.id not in moldable):
             text = f"job {row.id} runs on {len(given)} hosts instead of {asked}"
@@ -118,20 +149,21 @@ def capacity(schedule: pd.DataFrame, hosts: int | None, moldable: set[str]) -> I
 _Check = tuple[str, "pd.Series[bool]", str, Callable[[Any], str]]
 
 
-def single_rows(schedule: pd.DataFrame, late: bool = False) -> Iterator[Violation]:
+def single_rows(schedule: pd.DataFrame, late: bool = False) -> Iterator[tuple[int, Violation]]:
     """What holds of each row.
 
     * causality: no job starts before it is submitted;
     * walltime: none runs longer than its walltime, unless jobs may be ``late``, and one that is stopped by it
       ran for exactly that long;
     * arithmetic: its times fit together;
-    * state: the success flag agrees with the final state, and a rejected job was not executed;
-    * twice: no job has two rows.
+    * state: the success flag agrees with the final state, and a rejected job was not executed.
+
+    Each comes with the number of the check that found it.
     """
     schedule = schedule.reset_index(drop=True)
-    for rule, wrong, time, text in (*_checks(schedule, late), *_sums(schedule)):
+    for number, (rule, wrong, time, text) in enumerate((*_checks(schedule, late), *_sums(schedule))):
         for row in schedule[wrong].itertuples() if wrong.any() else ():
-            yield Violation(rule, (row.id,), getattr(row, time), f"job {row.id} {text(row)}")
+            yield number, Violation(rule, (row.id,), getattr(row, time), f"job {row.id} {text(row)}")
 
 
 def _checks(schedule: pd.DataFrame, late: bool) -> Iterator[_Check]:
@@ -162,14 +194,13 @@ def _checks(schedule: pd.DataFrame, late: bool) -> Iterator[_Check]:
         "submission_time",
         lambda row: f"is {row.final_state}, but its success flag is {row.success}",
     )
-    executed = start.notna() | schedule["finish_time"].notna() | schedule["hosts"].map(bool)
+    executed = start.notna() | schedule["finish_time"].notna() | (schedule["held"] > 0)
     yield (
         "state",
         (states == JobState.REJECTED) & executed,
         "submission_time",
         lambda row: "was rejected, but has times or hosts of an execution",
     )
-    yield "twice", schedule["id"].duplicated(), "submission_time", lambda row: "has more than one row"
 
 
 def _sums(schedule: pd.DataFrame) -> Iterator[_Check]:
@@ -191,30 +222,52 @@ def _miscalculated(column: str, formula: str, expected: pd.Series[float], row: A
     return f"has the {column} {getattr(row, column):.6f}, but {formula} is {expected[row.Index]:.6f}"
 
 
-def workload(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[Violation]:
-    """Every job of the workloads is there, as they describe it, and no other.
+def lost(names: NDArray[np.bytes_], workloads: Sequence[Workload]) -> Iterator[Violation]:
+    """Every job of the workloads is there; these are the names in order."""
+    jobs = chain.from_iterable(load.jobs for load in workloads)
+    while some := list(islice(jobs, MANY)):
+        there = are_in(names, [job.id for job in some])
+        for job in [job for job, is_there in zip(some, there.tolist(), strict=True) if not is_there]:
+            text = f"job {job.id} of the workload has no row"
+            yield Violation("lost", (job.id,), job.submission_time, text)
+
+
+#: Finds jobs of a workload by their identifiers.
+Finder = Callable[[Sequence[str]], Iterator[Job | None]]
+
+
+def workload(
+    schedule: pd.DataFrame, workloads: Sequence[Workload], finders: Mapping[str, Finder]
+) -> Iterator[Violation]:
+    """Every job is as the workloads describe it, and there is no other.
 
     Jobs with other workload names were registered during the simulation: no file describes them. A job that a
     user submitted has its recorded submission in a note, and may have a profile of its own. A job may come
     again when a failure has ended it, as its note says.
     """
-    described = {load.name: as_jobs(load.jobs) for load in workloads}
-    codes = {load.name: _return_codes(load.profiles) for load in workloads}
-    present = set(schedule["id"])
-    failed = jobs_csv.ended_by_failures(schedule)
-    for job in chain.from_iterable(load.jobs for load in workloads):
-        if job.id not in present:
-            text = f"job {job.id} of the workload has no row"
-            yield Violation("lost", (job.id,), job.submission_time, text)
-    for row in schedule[schedule["workload_name"].isin(described)].itertuples():
-        name = jobs_csv.before_restarts(row, failed)
-        meant = described[row.workload_name].find(name)
-        if meant is None:
-            text = f"job {row.id} is not in the workload"
-            yield Violation("invented", (row.id,), row.submission_time, text)
-            continue
-        for difference in _differences(row, meant, codes[meant.workload]):
-            yield Violation("workload", (row.id,), row.submission_time, f"job {row.id} {difference}")
+    names = pd.Series(jobs_csv.names_before_restarts(schedule), schedule.index)
+    for load in workloads:
+        is_of_it, code = schedule["workload_name"] == load.name, _return_codes(load.profiles)
+        jobs = finders[load.name](names[is_of_it].tolist())
+        for row, meant in zip(schedule.loc[is_of_it, _DESCRIBED].itertuples(), jobs, strict=True):
+            if meant is None:
+                text = f"job {row.id} is not in the workload"
+                yield Violation("invented", (row.id,), row.submission_time, text)
+                continue
+            for difference in _differences(row, meant, code):
+                yield Violation("workload", (row.id,), row.submission_time, f"job {row.id} {difference}")
+
+
+#: The columns that tell what a workload describes, too.
+_DESCRIBED = [
+    "id",
+    "submission_time",
+    "requested_number_of_resources",
+    "requested_time",
+    "profile",
+    "final_state",
+    "metadata",
+]
 
 
 _RECORDED = re.compile(r"(?:^| )recorded=(\d+(?:\.\d+)?)(?: |$)")
@@ -244,6 +297,9 @@ def _return_codes(profiles: Mapping[str, Profile]) -> Callable[[str], int]:
     A composed one stops at the first part that does not return 0.
     """
 
+    if isinstance(profiles, RunTimeProfiles):
+        return lambda name: 0
+
     @cache
     def code(name: str) -> int:
         profile = profiles.get(name)
@@ -264,6 +320,8 @@ def moldable_jobs(workloads: Sequence[Workload]) -> set[str]:
     """
     moldable = set()
     for load in workloads:
+        if isinstance(load.jobs, NativeJobs) and isinstance(load.profiles, RunTimeProfiles):
+            continue  # a log tells nothing like this
         names = {name for name, profile in load.profiles.items() if profile.is_moldable(load.profiles)}
         moldable |= {
             job.id
@@ -285,9 +343,9 @@ def sizes(schedule: pd.DataFrame, workloads: Sequence[Workload]) -> Iterator[Vio
     failed = jobs_csv.ended_by_failures(schedule) if given else set()
     for row in jobs_csv.started(schedule).itertuples() if given else ():
         allowed = given.get(jobs_csv.before_restarts(row, failed))
-        if allowed is not None and len(row.hosts) not in allowed:
+        if allowed is not None and row.held not in allowed:
             sizes_text = ", ".join(map(str, sorted(allowed)))
-            text = f"job {row.id} runs on {len(row.hosts)} hosts, which is none of its sizes: {sizes_text}"
+            text = f"job {row.id} runs on {row.held} hosts, which is none of its sizes: {sizes_text}"
             yield Violation("sizes", (row.id,), row.starting_time, text)
 
 

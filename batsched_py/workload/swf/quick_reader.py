@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -102,6 +102,26 @@ class NativeJobs(Jobs):
         """The job with this identifier, if it is one of these."""
         place = self._places.get(job_id)
         return None if place is None else self.log.job(place)
+
+    def finder(self) -> Callable[[Sequence[str]], Iterator[Job | None]]:
+        """What finds jobs by their identifiers, without a dictionary of all, which takes a lot of memory."""
+        import numpy as np
+
+        from batsched_py.workload.columns import BLOCK, as_bytes
+
+        blocks = (range(first, min(first + BLOCK, len(self))) for first in range(0, len(self), BLOCK))
+        ids = np.concatenate([as_bytes([]), *(as_bytes(list(map(self.log.id, block))) for block in blocks)])
+        order = np.argsort(ids, kind="stable").astype(np.int32)
+        ids = ids[order]
+
+        def find(job_ids: Sequence[str]) -> Iterator[Job | None]:
+            wanted = as_bytes(job_ids)
+            places = np.searchsorted(ids, wanted, side="right") - 1
+            found = ids[places] == wanted if len(ids) else np.zeros(len(wanted), np.bool_)
+            for place, is_one in zip(places.tolist(), found.tolist(), strict=True):
+                yield self.log.job(int(order[place])) if is_one else None
+
+        return find
 
     @cached_property
     def _places(self) -> dict[str, int]:
