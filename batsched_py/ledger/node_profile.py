@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from batsched_py.ledger.nodes import CORES, Demand, Integers, Placement
-from batsched_py.ledger.profile import Seen, Slot, Steps
+from batsched_py.ledger.profile import AvailabilityProfile, Seen, Slot, Steps
 from batsched_py.ledger.running import RunningJob
 from batsched_py.protocol.hosts import MOST_HOSTS, HostSet
 from batsched_py.protocol.jobs import TICK, Job
@@ -104,13 +104,14 @@ class Share(Struct, frozen=True, eq=False):
     demand: Demand
     nodes: Integers
     taken: Integers
+    nb_hosts: int
     placement: Placement | None = None
 
 
 class NodeProfile(Steps[float, Integers]):
     """The free amounts of all nodes as a step function of time, from now on, and the free licences."""
 
-    __slots__ = ("_cores", "_held", "_licences", "_machine", "_openings", "_overbooked_until")
+    __slots__ = ("_allowed", "_cores", "_held", "_licences", "_machine", "_openings", "_overbooked_until")
 
     def __init__(self, machine: FreeNodes, seen: Seen) -> None:
         now, free = seen.now, machine.with_cores(seen.to_wake)
@@ -124,8 +125,11 @@ class NodeProfile(Steps[float, Integers]):
         self._licences = [machine.licences.copy()]
         self._held: dict[str, Slot] = {}
         """What running jobs have."""
-        self._openings = frozenset(machine.closures.ends)
-        """When nodes open again: jobs may start then, although nothing else changes."""
+        self._allowed = _allowed(machine, seen)
+        """How many hosts more may have a job, as far as limits tell."""
+        rises = () if self._allowed is None else self._allowed._times
+        self._openings = frozenset((*machine.closures.ends, *rises))
+        """When nodes open again or limits change: jobs may start then, although nothing else changes."""
         for opening in sorted(self._openings):
             if opening > now:
                 self._step(opening)
@@ -133,8 +137,10 @@ class NodeProfile(Steps[float, Integers]):
         for running in seen.running:
             end = max(running.expected_end, now + TICK)
             demand = machine.asked[running.job.id]
-            share = Share(demand, *machine.given_back(running, unavailable))
-            self.give(Slot(end, inf, share))
+            share = Share(
+                demand, *machine.given_back(running, unavailable), machine.usable(running, unavailable)
+            )
+            self._change(Slot(end, inf, share), 1)
             self._held[running.job.id] = Slot(now, end, share)
 
     def most_before(self, time: float) -> int:
@@ -167,7 +173,7 @@ class NodeProfile(Steps[float, Integers]):
                 return None
             if self._cores[step] < job.size and start >= self._overbooked_until:
                 continue
-            if not self._licences[step].suffice(demand):
+            if not self._licences[step].suffice(demand) or not self._allows(job, start, own):
                 continue
             free = machine.open_at(job.user, start, start + duration, self._free[step])
             if demand.nodes(free) is None:
@@ -186,9 +192,16 @@ class NodeProfile(Steps[float, Integers]):
                 free = np.minimum(free, later)
             placement = machine.place(demand, free)
             if placement is not None:
-                share = Share(demand, placement.nodes, placement.taken, placement)
+                share = Share(demand, placement.nodes, placement.taken, job.size, placement)
                 return Slot(start, start + duration, share)
         return None
+
+    def _allows(self, job: Job, start: float, own: Slot | None) -> bool:
+        """Whether limits let a job start at a time; from its own time on, it has what it needs already."""
+        if self._allowed is None:
+            return True
+        reserved = inf if own is None else own.start
+        return self._allowed._least(start, min(start + job.walltime, reserved)) >= job.size
 
     def _may_stay(self, demand: Demand, free: Integers, steps: range, owned: int, own: Slot | None) -> bool:
         """Whether there may be room for all tasks in some steps, too, if so much is free before them.
@@ -213,18 +226,23 @@ class NodeProfile(Steps[float, Integers]):
 
     def take(self, slot: Slot) -> None:
         """So much of nodes is not free, nor are the licences of a job."""
-        self._change(slot, -1)
+        self._give(slot, -1)
 
     def give(self, slot: Slot) -> None:
         """They are free again."""
-        self._change(slot, 1)
+        self._give(slot, 1)
+
+    def _give(self, slot: Slot, sign: int) -> None:
+        if self._allowed is not None and slot.amount is not None:
+            self._allowed._change(slot.start, slot.end, sign * slot.amount.nb_hosts)
+        self._change(slot, sign)
 
     def start(self, running: RunningJob) -> None:
         """A job has started: it takes its nodes."""
         job = running.job
         placement = self._machine.placements.get(job.id)
         if placement is not None:
-            share = Share(self._machine.asked[job.id], placement.nodes, placement.taken)
+            share = Share(self._machine.asked[job.id], placement.nodes, placement.taken, running.nb_hosts)
             self._held[job.id] = slot = Slot(running.start, running.expected_end, share)
             self.take(slot)
             last = bisect_left(self._times, slot.end)
@@ -255,6 +273,12 @@ class NodeProfile(Steps[float, Integers]):
                     (self._licences[step].give if sign > 0 else self._licences[step].take)(share.demand)
             self._join(steps.stop, steps.start)
 
+    def advance(self, now: float) -> None:
+        """Forget what was before ``now``."""
+        super().advance(now)
+        if self._allowed is not None:
+            self._allowed.advance(now)
+
     def _forget(self, past: int) -> None:
         super()._forget(past)
         del self._cores[:past], self._licences[:past]
@@ -267,9 +291,25 @@ class NodeProfile(Steps[float, Integers]):
     def _is_no_step(self, step: int) -> bool:
         if self._times[step] in self._openings or self._cores[step] != self._cores[step - 1]:
             return False
+        if self._allowed is not None and self._times[step] in self._allowed._times:
+            return False
         same = np.array_equal(self._free[step], self._free[step - 1])
         return same and self._licences[step].free == self._licences[step - 1].free
 
     def _remove(self, step: int) -> None:
         super()._remove(step)
         del self._cores[step], self._licences[step]
+
+
+def _allowed(machine: FreeNodes, seen: Seen) -> AvailabilityProfile | None:
+    """How many hosts may have a job, and when, as far as limits tell; nothing without limits."""
+    if not seen.limits:
+        return None
+    unavailable = seen.hosts - seen.available
+    usable = [(running, machine.usable(running, unavailable)) for running in seen.running]
+    profile = AvailabilityProfile(seen.now, len(seen.available) - sum(count for _, count in usable))
+    for running, count in usable:
+        profile._change(max(running.expected_end, seen.now + TICK), inf, count)
+    for limit in seen.limits:
+        limit.narrow(profile)
+    return profile

@@ -163,6 +163,11 @@ class AvailabilityProfile(Steps[float, int]):
             free[step] += more
         self._join(steps.stop, steps.start)
 
+    def _least(self, start: float, end: float) -> int:
+        """The fewest hosts that are free at any moment between two times."""
+        first = max(bisect_right(self._times, start) - 1, 0)
+        return min(self._free[first : max(bisect_left(self._times, end), first + 1)])
+
     def _most_before(self, time: float) -> int:
         """The most hosts that are free at any moment before a time."""
         return max(self._free[: max(bisect_left(self._times, time), 1)])
@@ -426,6 +431,13 @@ class HostProfile:
         """Any hosts will do."""
 
 
+class Narrowing(Protocol):
+    """A limit, as far as a plan looks at it."""
+
+    def narrow(self, profile: AvailabilityProfile) -> None:
+        """Take from a profile of free hosts what may not be used."""
+
+
 class Seen(Protocol):
     """A cluster, as far as a plan and what is free look at it."""
 
@@ -448,6 +460,10 @@ class Seen(Protocol):
     @property
     def available(self) -> HostSet:
         """The hosts that have not been taken away."""
+
+    @property
+    def limits(self) -> Sequence[Narrowing]:
+        """What narrows the machine beside what is free of it."""
 
     @property
     def to_wake(self) -> HostSet:

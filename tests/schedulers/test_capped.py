@@ -13,6 +13,8 @@ from batsched_py.analysis.validator.rules import over_power_cap, read_switches
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.engines.python import Batsim, simulate
 from batsched_py.errors import PolicyError
+from batsched_py.experiment import Machine
+from batsched_py.experiment.build import read_machine
 from batsched_py.outside.curve import Curve, Known
 from batsched_py.schedulers import SCHEDULERS, Cluster, Scheduler
 from batsched_py.schedulers.capped import Capped
@@ -63,7 +65,9 @@ def test_the_cap_is_never_exceeded(policy: str, tmp_path: Path) -> None:
     assert max(powers) < 1300
 
 
-@pytest.mark.parametrize("policy", ["capped", "capped(sleeping)", "capped(sleeping(conservative))"])
+@pytest.mark.parametrize(
+    "policy", ["capped", "capped(conservative)", "capped(sleeping)", "capped(sleeping(conservative))"]
+)
 def test_the_cap_is_kept_on_nodes(policy: str, tmp_path: Path) -> None:
     options = {"after": "30"} if "sleeping" in policy else {}
     made = nodes_machine(tmp_path)
@@ -72,6 +76,23 @@ def test_the_cap_is_kept_on_nodes(policy: str, tmp_path: Path) -> None:
     switches = read_switches(tmp_path / "out_pstate_changes.csv")
     assert (results.nb_success, results.nb_rejected) == (9, 1)
     assert list(over_power_cap(schedule, made.as_protocol()[0], cap(1000), switches)) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_plans_on_nodes_count_on_a_cap(seed: int, tmp_path: Path) -> None:
+    """The schedule is that of a node of so many cores as may be busy, and the validator finds no fault."""
+    jobs = random_jobs(seed, 40, 5)
+    for cores, policy, options in ((5, "conservative", {}), (9, "capped(conservative)", {"watts": "1400"})):
+        folder = tmp_path / str(cores)
+        folder.mkdir()
+        node = f'[[nodes]]\ncount = 1\ncores = {cores}\nmemory = "9 GB"\n'
+        power = f"idle_watts = {100 * cores}\nfull_watts = {200 * cores}\n"
+        (folder / "machine.toml").write_text(node + power)
+        made = read_machine(Machine(file=str(folder / "machine.toml")), ())
+        run(Setup(made, [jobs]), policy, folder, **options)
+    assert starts(tmp_path / "9") == starts(tmp_path / "5")
+    schedule = read_schedule(tmp_path / "9" / "out_jobs.csv")
+    assert list(over_power_cap(schedule, made.as_protocol()[0], cap(1400))) == []
 
 
 #: By turns for 9, 5 and 7 busy hosts of nine.
