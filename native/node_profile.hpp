@@ -2,6 +2,7 @@
 #pragma once
 #include <bit>
 #include <limits>
+#include <numeric>
 
 #include "nodes.hpp"
 #include "profile.hpp"
@@ -151,11 +152,15 @@ private:
         return Nodes::largest(ordered.begin(), ordered.end(), demand_.most_nodes) >= demand_.tasks;
     }
 
-    // The first start from which the job would still run at a time.
+    // The first start from which the job would still run at a time. Near 0 there are too many numbers to try each.
     double first_reaching(double time) const {
-        double start = time - duration_;
-        while (start + duration_ > time) start = std::nextafter(start, -INFINITY);
-        while (!(start + duration_ > time)) start = std::nextafter(start, INFINITY);
+        double ulp = std::nextafter(std::abs(time), INFINITY) - std::abs(time);
+        double early = time - duration_ - 2 * ulp, start = time - duration_ + 2 * ulp;
+        while (early + duration_ > time) early -= ulp;
+        while (!(start + duration_ > time)) start += ulp;
+        for (double middle = std::midpoint(early, start); early < middle && middle < start;
+             middle = std::midpoint(early, start))
+            (middle + duration_ > time ? start : early) = middle;
         return start;
     }
 };
