@@ -4,8 +4,6 @@ Everything a user can do wrong ends in a subclass of :class:`BatschedError`, who
 that says what is wrong, where, and what to do. Anything else that is raised is a bug of ours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 

@@ -4,8 +4,6 @@ A name may be that of a pipe, such as ``/dev/stdin`` or what a shell makes of ``
 without an end. This belongs to no room: every room that reads files uses it.
 """
 
-from __future__ import annotations
-
 import io
 import stat
 from os import fstat

@@ -3,8 +3,6 @@
 Set the variable ``BATSCHED_PY_PURE`` to 1 to do without it.
 """
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 from types import ModuleType

@@ -5,8 +5,6 @@ process is killed. A file of the same name stays as it is until then. This belon
 writes files uses it.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -3,8 +3,6 @@
 This belongs to no room: ``schedulers`` and ``users`` both keep a registry, and neither knows the other.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import importlib.util

@@ -8,8 +8,6 @@ executes any file, so this holds for every kind of plugin.
 This belongs to no room, for the same reason as ``plugins``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,4 +1,4 @@
-"""What deciding beside a real Batsim costs: ``serve`` and C++ batsched, each with the same Batsim and the same jobs.
+"""What deciding beside a real Batsim costs: ``serve`` and C++ batsched, with the same Batsim and jobs.
 
     python benchmarks/beside_batsim.py BATSIM BATSCHED [FOLDER OF ANOTHER VERSION]
 

@@ -7,8 +7,6 @@ and sleeping hosts are not in the schedule: they come from other files, if there
 shared with others.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """How the jobs of a run are told apart where each group of them is measured by itself."""
 
-from __future__ import annotations
-
 from typing import Final, Literal, get_args
 
 #: By what jobs are told apart.

@@ -1,7 +1,5 @@
 """A log beside logs of models on one page: what `batsched-py compare --output` writes."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A log on one page: what `batsched-py describe --output` writes."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime

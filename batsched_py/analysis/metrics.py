@@ -4,8 +4,6 @@ They are listed in :data:`METRICS` only: what the command prints and explains, a
 from this list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial

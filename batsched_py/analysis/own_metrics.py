@@ -4,8 +4,6 @@ To write one, subclass :class:`OwnMetric`. ``examples/own_metric.py`` has two, a
 what they may look at. Other distributions offer theirs in the entry-point group ``batsched_py.metrics``.
 """
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from numbers import Real

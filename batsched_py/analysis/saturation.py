@@ -1,7 +1,5 @@
 """The load at which a machine no longer keeps up with a log, found by simulating the log at many loads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -3,8 +3,6 @@
 It is what :mod:`batsched_py.analysis.steadiness` and the outcome's ``busy`` tell.
 """
 
-from __future__ import annotations
-
 import csv
 from bisect import bisect_left
 from collections import Counter

@@ -4,8 +4,6 @@ The unit is a week of a log: what a policy does on the tasks of one week is aver
 tested. Weeks of one log are alike, so what the logs alone say stands beside it.
 """
 
-from __future__ import annotations
-
 import html
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

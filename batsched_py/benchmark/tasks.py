@@ -3,8 +3,6 @@
 Whatever changes a schedule or a figure is another version: results of two versions are never compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache

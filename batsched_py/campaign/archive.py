@@ -9,8 +9,6 @@ to where a campaign has them, and no more of them than a campaign needs; nothing
 remembers that others made it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

@@ -4,8 +4,6 @@ The plan is the workflow, each finished run is an action that executed it on its
 archive, so they are named with their checksums. https://www.researchobject.org/workflow-run-crate
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any

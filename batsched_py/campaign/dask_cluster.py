@@ -9,8 +9,6 @@ have keys of their own: both ends of every connection must show the certificate 
 campaign. The keys of workers are files for the owner alone, in the folder of the campaign.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import shlex

@@ -1,7 +1,5 @@
 """How long the runs of a plan will take, judged by those that are done; at first by one that is tried."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice

@@ -9,8 +9,6 @@ it makes no difference which of the two ran, how it was built, or by which Pytho
 A folder appears complete even if a process is killed or the disk is full.
 """
 
-from __future__ import annotations
-
 import ast
 import errno
 import hashlib

@@ -5,8 +5,6 @@ of the native engine does not count for another version of that engine; it does 
 has no version beside that of its code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page of a campaign: which logs its runs replay, how their users' sessions are delimited, and notes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial

@@ -8,8 +8,6 @@ called. Each seed is one repetition: it is handed to the scheduler and the users
 Where all of them set this option themselves or have none, there is nothing to repeat, and one run is planned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod

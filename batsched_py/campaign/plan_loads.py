@@ -5,8 +5,6 @@ the same waits would make sessions of a schedule that never was. So with users, 
 of them, or the same users with longer or larger jobs, who think as long as recorded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal

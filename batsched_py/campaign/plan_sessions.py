@@ -1,7 +1,5 @@
 """Rules for sessions as an axis of a plan: an entry of users for each of several rules."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Doing finished runs again, to see that they give the same bytes here and now."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path

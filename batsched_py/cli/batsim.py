@@ -1,7 +1,5 @@
 """``batsched-py batsim``: the built-in Batsim as a process of its own; ``platform``: its machines."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shlex

@@ -1,7 +1,5 @@
 """What becomes of jobs that wait for other jobs: they join the queue in time, or are rejected."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import inf
 from typing import Protocol

@@ -6,8 +6,6 @@ moment, which policies and metrics see. Each is a class in a file of your own, n
 Other distributions offer theirs in the entry-point groups ``batsched_py.monitors`` and ``batsched_py.data``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

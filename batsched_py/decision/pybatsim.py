@@ -6,8 +6,6 @@ a lot, is shown on the standard error where we log everything ourselves, and now
 optional peer: nothing else needs it. The two versions cannot be installed together.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import inspect

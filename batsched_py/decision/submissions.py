@@ -6,8 +6,6 @@ policy puts back into the queue come back likewise. The user hears of the last e
 tell what happened; ``docs/outside.md`` describes them.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """The nodes of a machine, as the native engine gets them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

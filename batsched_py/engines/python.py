@@ -18,8 +18,6 @@ A decision process elsewhere, or one that takes time to decide, does not share t
 are told to it by messages, and its replies are carried out decision by decision, each at its time.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Generator, Iterator
 from functools import partial

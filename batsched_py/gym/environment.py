@@ -1,7 +1,5 @@
 """The environment: a simulation that stops whenever the agent is to be asked."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
 from copy import deepcopy

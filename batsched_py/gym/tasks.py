@@ -7,8 +7,6 @@ Rewards are given as things happen, and add up over an episode to what the resul
 negative mean over its jobs, or to the negative sum of the energy.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """What conditions and orders ask about waiting jobs, in numpy columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What comes of decisions: what is to be carried out."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 from batsched_py.ledger.running import ResizedJob, RunningJob

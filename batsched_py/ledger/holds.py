@@ -4,8 +4,6 @@ Policies do not see such jobs: a job is *held* until its conditions are met, and
 has no words for this, so only the side that decides knows of it.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from array import array

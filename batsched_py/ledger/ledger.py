@@ -5,8 +5,6 @@ leaves. A simulator owns one. A policy in the same process looks at that same le
 one in another process has its own, which follows the conversation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any

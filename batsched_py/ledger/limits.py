@@ -5,8 +5,6 @@ policy puts it beside the machine with ``cluster.put_beside(limit)``. From then 
 looks at the machine: whether a job fits, when it can start, how jobs may grow, and which hosts may switch.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 

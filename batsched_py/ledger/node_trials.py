@@ -1,7 +1,5 @@
 """What is tried on a machine of nodes: other sizes of running jobs, and nodes that wake for waiting ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import numpy as np

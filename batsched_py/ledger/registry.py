@@ -1,7 +1,5 @@
 """The profiles that jobs may use, and the names that are used up."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Batsim's rules for decisions, for every account of a machine and its jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import NoReturn

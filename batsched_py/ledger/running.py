@@ -1,7 +1,5 @@
 """The running jobs."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Which hosts are away, asleep or on their way to another power state."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 

@@ -4,8 +4,6 @@ The classes with ``Host`` in their names are for one pool of hosts; those for no
 :mod:`batsched_py.ledger.node_trials`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Where a waiting job is: in the queue, or apart from it with a reason."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypeVar
 

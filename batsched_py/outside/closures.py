@@ -4,8 +4,6 @@ From its start to its end, a closure keeps jobs off its hosts; a job that would 
 all of its walltime, is not started there. If it is a reservation for some users, their jobs are let in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from math import inf
 

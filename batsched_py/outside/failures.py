@@ -10,8 +10,6 @@ whole seconds. Each node has random numbers of its own, so a node more does not 
 * repairs are exponential.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import partial
 from heapq import merge

@@ -1,7 +1,5 @@
 """Small CSV files with what comes from outside, and the hosts that they name."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Sequence
 from math import isfinite

@@ -4,8 +4,6 @@ Batsim knows nothing of this. It passes all further fields of a job on, so a dep
 ``after`` of a job in a workload file, written as Slurm writes it, and an array in the field ``array``.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import Any, Literal, cast, get_args

@@ -3,8 +3,6 @@
 Codecs are imported when somebody talks: workload files need none.
 """
 
-from __future__ import annotations
-
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol.batsim4 import jobs as jobs4
 from batsched_py.protocol.batsim5 import jobs as jobs5

@@ -4,8 +4,6 @@ Batsim knows hosts only. It passes all further fields of a job on, so a request 
 ``request`` of a job in a workload file, and a real Batsim carries it to the decision process unread.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping

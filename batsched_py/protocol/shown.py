@@ -1,7 +1,5 @@
 """Showing what a peer sent: in one line, shortened, without control characters of a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A cap on the power of the machine, under any policy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import inf
 from typing import Annotated

@@ -4,8 +4,6 @@ A. Mu'alem and D. Feitelson, "Utilization, Predictability, Workloads, and User R
 Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001.
 """
 
-from __future__ import annotations
-
 from batsched_py.ledger.profile import Plan
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler, in_library

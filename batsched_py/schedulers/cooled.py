@@ -5,8 +5,6 @@ That dispatchers should know the conditions of cooling: Q. Tang, S. Gupta and G.
 IEEE TPDS 19(11), 2008. C. Galleguillos et al. name it among the additional data of AccaSim.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import inf
 from typing import Annotated

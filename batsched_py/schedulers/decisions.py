@@ -1,7 +1,5 @@
 """Decisions that a policy makes as events: each is checked field by field, and kept as a copy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from operator import index
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Jobs that wait for cheap or green hours, under any policy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf

@@ -11,8 +11,6 @@ that end then, and so backfills a little more: ``ends=all``. The tables that thi
 former.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Literal

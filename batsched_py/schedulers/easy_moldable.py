@@ -6,8 +6,6 @@ to choose is the question of S. Srinivasan et al., "Effective Selection of Parti
 Scheduling of Parallel Jobs", HiPC 2002. Here it is the size with which the job is expected to end first.
 """
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError

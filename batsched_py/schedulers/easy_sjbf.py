@@ -4,8 +4,6 @@ D. Tsafrir, Y. Etsion and D. Feitelson, "Backfilling Using System-Generated Pred
 Runtime Estimates", IEEE TPDS 18(6), 2007.
 """
 
-from __future__ import annotations
-
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import in_library
 from batsched_py.schedulers.cluster import Cluster, Order

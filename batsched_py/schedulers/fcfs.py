@@ -1,7 +1,5 @@
 """First come, first served."""
 
-from __future__ import annotations
-
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 

@@ -7,8 +7,6 @@ a search over their weights needs no Python:
     -size * (wait / walltime) ** 3
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Mapping
 from typing import Final

@@ -1,7 +1,5 @@
 """Idle hosts: since when they are, and how they fall asleep and wake up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from batsched_py.protocol.hosts import HostSet

@@ -1,7 +1,5 @@
 """Longest job first."""
 
-from __future__ import annotations
-
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.orders import longest

@@ -5,8 +5,6 @@ Supercomputers", JSSPP 1996. That waiting jobs have precedence over running ones
 evenly: J. Buisson et al., "Scheduling Malleable Applications in Multicluster Systems", CLUSTER 2007.
 """
 
-from __future__ import annotations
-
 from heapq import heapify, heappop, heapreplace
 
 from batsched_py.ledger.running import RunningJob

@@ -5,8 +5,6 @@ B. Lawson and E. Smirni, "Multiple-Queue Backfilling Scheduling with Priorities 
 Systems", JSSPP 2002.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

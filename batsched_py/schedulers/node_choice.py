@@ -1,7 +1,5 @@
 """Which nodes a job gets; which of their hosts it gets is a matter of the selection."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

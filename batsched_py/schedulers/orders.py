@@ -5,8 +5,6 @@ jobs are compared at once. Equal scores keep submission order. An order that has
 (see :mod:`~batsched_py.schedulers.formulas`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Literal, TypeVar, get_args

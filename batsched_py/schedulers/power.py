@@ -1,7 +1,5 @@
 """How much power a machine draws, as a policy can predict it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import floor, inf

@@ -1,7 +1,5 @@
 """Random scheduling, as a baseline."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

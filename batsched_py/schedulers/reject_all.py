@@ -1,7 +1,5 @@
 """Rejecting everything, to measure what a simulation costs without any scheduling."""
 
-from __future__ import annotations
-
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
 

@@ -1,7 +1,5 @@
 """First come, first served on as few waking hosts as possible: an example of a policy that saves energy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Idle hosts that sleep, under any policy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

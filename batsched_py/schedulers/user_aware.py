@@ -5,8 +5,6 @@ Thing?", IEEE TPDS 20(7), 2009 (there: CREASY); D. Feitelson, "Resampling with F
 Using Workload Data for Performance Evaluation", JSSPP 2021.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

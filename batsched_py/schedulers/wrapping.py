@@ -5,8 +5,6 @@ machine it says to the cluster: that a limit narrows it, or that reservations co
 Python engine runs it; of ``sleeping(easy)`` the library has a copy.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import ClassVar
 

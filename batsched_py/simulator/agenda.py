@@ -4,8 +4,6 @@ Besides the actions that the simulation itself puts down, these are the jobs of 
 time, and what happens from outside: machines that go and come back, and whatever else an event file tells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from heapq import heappop, heappush, merge

@@ -1,7 +1,5 @@
 """The profiles that the built-in Batsim can run, out of those that jobs may use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import chain
 from math import inf, isfinite

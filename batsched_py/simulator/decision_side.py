@@ -1,7 +1,5 @@
 """The side of a simulation that is told what happens and decides what to do: here, or in another process."""
 
-from __future__ import annotations
-
 import logging
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """How often numbers occur, in memory that does not grow with how many there are."""
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_right
 from collections import Counter

@@ -3,8 +3,6 @@
 The fourth model, tasks that share hosts and links, is in :mod:`~batsched_py.simulator.network.tasks`.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction

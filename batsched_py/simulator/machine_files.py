@@ -49,8 +49,6 @@ name. With ``"equivalence": {"processor": {"core": 2}}``, a processor of a log t
 nodes have room for two each.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

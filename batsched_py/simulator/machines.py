@@ -1,7 +1,5 @@
 """What the hosts are doing, and for how long they did what."""
 
-from __future__ import annotations
-
 from batsched_py.ledger.free import FreeHosts
 from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import HostState

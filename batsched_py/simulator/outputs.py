@@ -3,8 +3,6 @@
 Files of Batsim 5 are beside those of Batsim 4; programs that want results and no files keep them in memory.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from abc import ABC, abstractmethod

@@ -4,8 +4,6 @@ Each host is a container with a state: it waits, or it computes a job, for which
 defined when it first starts. A job that is killed, or reaches its walltime, is an event of each of its hosts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from colorsys import hsv_to_rgb
 from typing import Final

@@ -4,8 +4,6 @@ Hosts are given one by one (``<host>``, ``<peer>``) or in bulk (``<cluster>``, `
 routes are read by :mod:`~batsched_py.simulator.network.reading`. The format's DTD is never fetched.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from math import isfinite

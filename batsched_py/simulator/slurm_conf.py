@@ -7,8 +7,6 @@ Nothing in a file is executed, and a file that is wrong somewhere is read to its
 with its place.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod

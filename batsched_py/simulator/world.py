@@ -1,7 +1,5 @@
 """The simulated world: what there is, what happens in it by itself, and what is done to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

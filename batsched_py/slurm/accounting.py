@@ -9,8 +9,6 @@ A file that ``sacctmgr dump`` writes looks like this::
     User - 'ada':DefaultAccount='physics':Fairshare=5:MaxJobs=4
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial

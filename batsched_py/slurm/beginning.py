@@ -5,8 +5,6 @@ tells nothing. A job that ran at the date is submitted when it started. One that
 before it, and is as old as it was.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

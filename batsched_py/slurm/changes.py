@@ -3,8 +3,6 @@
 Jobs may ask for more time than their partitions allow after a change; here is what their users do then.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A ``slurm.conf`` and what it includes, as a configuration and a machine."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from contextlib import suppress

@@ -5,8 +5,6 @@ They stand alone in a line, in ``SchedulerParameters``, or in the line of a part
 are in small letters.
 """
 
-from __future__ import annotations
-
 import re
 from collections import ChainMap
 from collections.abc import Callable

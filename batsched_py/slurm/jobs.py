@@ -11,8 +11,6 @@ A request says what Slurm cannot know before it chooses nodes in other words:
 * *Time.* Slurm takes note of jobs that run out of time some time after their time limits.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 from math import ceil, inf

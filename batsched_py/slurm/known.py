@@ -3,8 +3,6 @@
 A setting is modelled, shapes no schedule, or is not modelled. It is read as an import would, to see which.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 

@@ -4,8 +4,6 @@ A text that is no such value raises ``ValueError`` with the reason. What was fou
 twin, or without an effect.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -6,8 +6,6 @@ lines of ``scontrol create reservation`` and ``sacctmgr add``. It is read, not e
 something else are noted.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence

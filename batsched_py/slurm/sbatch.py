@@ -1,7 +1,5 @@
 """The options of ``sbatch``, and what a submission with them asks for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Tables of schedules of Slurm on the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from rich.table import Table

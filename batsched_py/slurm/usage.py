@@ -5,8 +5,6 @@ Waits and slowdowns belong to the month in which a job was submitted. What a log
 and never zero.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The use of a cluster as tables, on the terminal and on a page for those who pay for it."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 It is simulated before and after the change, over several reactions of users and phases of Slurm's clocks.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ This is done when a log is imported, and kept in the folder of the twin. A quest
 the light of it: a difference that is smaller than its own error says nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path

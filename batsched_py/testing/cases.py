@@ -5,8 +5,6 @@ or registered while the simulation runs. ``batsched-py check`` tries a program o
 :func:`batsched_py.testing.check` a policy in Python.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf

@@ -1,7 +1,5 @@
 """Strategies of hypothesis: what a policy may meet."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf

@@ -1,7 +1,5 @@
 """What was found, compared with today's settings on the parts of the log that the search has not seen."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from math import exp, isnan, log, sqrt
 from statistics import fmean

@@ -1,7 +1,5 @@
 """What a search has found, as a page and on the terminal: history, front, what matters, whether it holds."""
 
-from __future__ import annotations
-
 import html
 import os
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The parts of a log, by time, and trials: settings that are tried, and what they come to on each part."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import isnan, nan

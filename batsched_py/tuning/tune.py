@@ -1,7 +1,5 @@
 """``bp.tune`` and ``batsched-py tune``: search settings, and tell whether they hold."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path

@@ -5,8 +5,6 @@ To write a behaviour, subclass :class:`Behaviour` and :class:`User` in a file of
 ``patience(think-time)`` are users with think times who may lose patience.
 """
 
-from __future__ import annotations
-
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence

@@ -10,8 +10,6 @@ N. Zakay and D. Feitelson, "Preserving User Behavior Characteristics in Trace-Ba
 Scheduling", MASCOTS 2014.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections import Counter

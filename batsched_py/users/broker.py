@@ -1,7 +1,5 @@
 """The broker: speaks for all users, however many there are, and checks what they do before it counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from math import inf, isnan

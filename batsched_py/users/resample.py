@@ -1,7 +1,5 @@
 """A population that changes while the simulation runs; and a new log made of one, without feedback."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass

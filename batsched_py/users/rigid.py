@@ -1,7 +1,5 @@
 """Users who react to nothing, users who take back what was cancelled, and what notes say of jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush

@@ -5,8 +5,6 @@ Schedulers", MASCOTS 2006; D. Feitelson, "Resampling with Feedback: A New Paradi
 Performance Evaluation", JSSPP 2021 (there figures 19 to 21).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import inf
 from typing import Annotated

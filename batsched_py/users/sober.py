@@ -4,8 +4,6 @@ M. Madon, G. Da Costa and J.-M. Pierson, "Characterization of Different User Beh
 Data Centers", Euro-Par 2022.
 """
 
-from __future__ import annotations
-
 import csv
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ M. Madon, G. Da Costa, J.-M. Pierson, "Replay with Feedback: How does the perfor
 user submission behavior?", Future Generation Computer Systems 155, 2024.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace

@@ -4,8 +4,6 @@ Who connects gets one line of JSON, and need not say anything. An address is a p
 sees, or the name of a file, which only its owner may open.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import socket

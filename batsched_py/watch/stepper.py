@@ -1,7 +1,5 @@
 """Going through a simulation step by step, by commands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import CodeType
 

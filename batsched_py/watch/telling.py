@@ -1,7 +1,5 @@
 """A scene in words: what happened, what was decided, and why that was all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import inf

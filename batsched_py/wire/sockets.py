@@ -3,8 +3,6 @@
 Endpoints are written as ZeroMQ writes them, such as ``tcp://127.0.0.1:28000``.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re

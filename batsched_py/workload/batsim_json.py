@@ -3,8 +3,6 @@
 A profile that a job names must exist; what it means is up to the simulator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path

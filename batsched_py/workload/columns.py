@@ -4,8 +4,6 @@ A log may have millions of records. Most of its fields are small whole numbers, 
 thirty bytes; as Python objects it would take hundreds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from mmap import mmap

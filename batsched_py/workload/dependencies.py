@@ -1,7 +1,5 @@
 """Dependencies of jobs on each other, as far as a workload tells them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace

@@ -5,8 +5,6 @@ a line and the size that a compressed file unpacks to are limited, and checked b
 those of a table in Parquet as well.
 """
 
-from __future__ import annotations
-
 import os
 import zlib
 from collections.abc import Iterator, Mapping

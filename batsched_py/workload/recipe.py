@@ -6,8 +6,6 @@
 {model = "realistic", fitted = "hpc2n.json", jobs = 50000, seed = 3}
 """
 
-from __future__ import annotations
-
 import dataclasses
 import typing
 from collections.abc import Mapping

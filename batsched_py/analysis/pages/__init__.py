@@ -1,7 +1,5 @@
 """HTML pages that need no other file and no network: the style and the scripts that all of them share."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

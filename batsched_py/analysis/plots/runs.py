@@ -1,7 +1,5 @@
 """What the figures compare: schedules under short names, and the recorded log in the same form."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

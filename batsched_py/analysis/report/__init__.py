@@ -1,7 +1,5 @@
 """The report: one HTML page that needs nothing else, neither the network nor a server."""
 
-from __future__ import annotations
-
 import html
 import os
 import signal

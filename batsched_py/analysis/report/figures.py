@@ -3,8 +3,6 @@
 These are thinned out to what a screen can show.
 """
 
-from __future__ import annotations
-
 import base64
 import struct
 import zlib

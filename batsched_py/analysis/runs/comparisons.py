@@ -1,7 +1,5 @@
 """What can be told of two choices from their runs: which is better, or that no difference is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from math import isnan

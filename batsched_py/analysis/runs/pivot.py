@@ -3,8 +3,6 @@
 A cell has a mean with its interval, and stars where it differs from the baseline.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from batsched_py.analysis.runs import CONFIDENCE, FEWEST, SIGNIFICANT

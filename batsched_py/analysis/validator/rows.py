@@ -4,8 +4,6 @@ A table with all texts takes a kilobyte a job. So most rules see a long schedule
 needed of all jobs is kept in as few bytes as hold it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """Checks of what is simulated and measured: steady state, window, estimates, log, control, generated logs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Final, NamedTuple

@@ -6,8 +6,6 @@ log, too, under the policy whose waits there are nearest to the recorded ones. B
 folder ``control``, so what is done once is not done again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Each variation is a campaign of its own below the folder ``thorough`` of the cam
 not done again, and its tables can be looked at.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext

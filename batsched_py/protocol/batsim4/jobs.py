@@ -1,7 +1,5 @@
 """Jobs and profiles of Batsim 4, in messages and in workload files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from json.encoder import encode_basestring_ascii

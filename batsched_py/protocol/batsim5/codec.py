@@ -4,8 +4,6 @@ The codec has a memory. Messages of Batsim 5 do not contain which hosts a job le
 answers, nor what is allowed: each side knows that from earlier messages.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

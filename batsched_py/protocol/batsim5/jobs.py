@@ -6,8 +6,6 @@ messages their fields have new names too, and a profile is called ``WORKLOAD!NAM
 Fields that Batsim 5 does not know, and return codes in messages, are in the text ``extra_data``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from math import inf, isqrt
 from typing import Any

@@ -3,8 +3,6 @@
 The links of a host are made when a route needs them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from math import prod
 

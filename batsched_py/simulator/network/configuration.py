@@ -4,8 +4,6 @@ Most of SimGrid's properties belong to other models than ``ptask_L07``, or say h
 have no effect. One that would have an effect which is not simulated is refused, as is one that nobody knows.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from math import isfinite
 

@@ -3,8 +3,6 @@
 What is wrong is said with the line of the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from math import isfinite

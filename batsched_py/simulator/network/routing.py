@@ -1,7 +1,5 @@
 """The network of a platform: how hosts reach each other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property

@@ -5,8 +5,6 @@ it advances on all its hosts and links at one rate, which the solver finds again
 connected to one that began or ended. Messages to the master are such tasks, too.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """A job that is not submitted yet, what a job might ask for instead, and which priorities jobs will have."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from math import ceil, inf

@@ -7,8 +7,6 @@ have started since, tell by how much intervals must be stretched (:mod:`.interva
 moments is scored.
 """
 
-from __future__ import annotations
-
 import gc
 import html
 from collections.abc import Mapping, Sequence

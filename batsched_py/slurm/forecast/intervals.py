@@ -8,8 +8,6 @@ shrinks a little with each inside. In the long run as many are outside as should
 (Gibbs and Candes, *Adaptive conformal inference under distribution shift*, 2021).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

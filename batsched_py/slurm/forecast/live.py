@@ -6,8 +6,6 @@ In the workload jobs that run come first: they have the highest priorities, and 
 that it is on, which is told by a feature that each node has for itself.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Forecasts as a page, and the cells of their tables."""
 
-from __future__ import annotations
-
 import html
 from math import inf
 from pathlib import Path

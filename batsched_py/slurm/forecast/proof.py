@@ -5,8 +5,6 @@ forecasts for these moments are made as those for now, with what was known then.
 stretched by what theirs would have needed (:mod:`.intervals`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import inf
 from pathlib import Path

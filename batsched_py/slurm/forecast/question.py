@@ -1,7 +1,5 @@
 """What ``slurm forecast`` is asked, and its answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from msgspec import Struct

@@ -3,8 +3,6 @@
 They tell who ran and waited at earlier moments, who might come next, and who has used how much.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections import Counter, defaultdict

@@ -4,8 +4,6 @@ Versions of Slurm differ in JSON: a number may stand alone or in an object that 
 state may be a word or a list of words.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

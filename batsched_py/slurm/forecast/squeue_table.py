@@ -5,8 +5,6 @@ have blanks itself, and a long time limit moves the rest of its row. A row becom
 show job`` prints of a job.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

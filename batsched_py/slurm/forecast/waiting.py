@@ -3,8 +3,6 @@
 A listing tells of all their processors together only, so how many they have of each node is found here.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Collection, Sequence
 

@@ -4,8 +4,6 @@ Reasons are called as ``squeue`` calls them. A job that lacks something on the n
 ``Resources``, even if others are before it; one for which there is room waits for those (``Priority``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct

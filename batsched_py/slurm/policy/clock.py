@@ -9,8 +9,6 @@ The controller looks at time limits every 30 s. A job that runs out of time betw
 the next one, and with ``OverTimeLimit`` for so much longer.
 """
 
-from __future__ import annotations
-
 from heapq import heappop, heappush
 from math import ceil, floor, inf
 

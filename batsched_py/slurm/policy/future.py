@@ -5,8 +5,6 @@ does not try after each: jobs that end close to one another are taken together, 
 with each try. So the start that is found may be later than need be; that is a part of how Slurm plans.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

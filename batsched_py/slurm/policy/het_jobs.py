@@ -5,8 +5,6 @@ When a cycle is over, those jobs start of which all parts could start now. What 
 one more cycle, and forgotten before every second one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from msgspec import Struct, field

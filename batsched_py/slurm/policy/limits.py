@@ -6,8 +6,6 @@ are not ``safe``, jobs run on until the usage over time exceeds one (``GrpTRESMi
 killed then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 

@@ -9,8 +9,6 @@ earliest start that the plans of the jobs before it leave; nodes are kept for it
 time. So a job may start before others in the queue if it delays none of their planned starts.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence

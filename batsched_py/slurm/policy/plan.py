@@ -4,8 +4,6 @@ Nodes, selection and plans take nearly all the time. The classes in Python are t
 native library do the same; they are used where it was built.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ node; then jobs may, but they get all others first. A job with nodes that sleep 
 nodes are resumed. It starts when the controller looks at time limits for the first time after they are awake.
 """
 
-from __future__ import annotations
-
 from math import ceil, floor, inf
 
 from batsched_py.errors import PolicyError

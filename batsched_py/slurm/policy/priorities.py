@@ -4,8 +4,6 @@ Each factor lies between 0 and 1 and is multiplied with its weight; the sum, les
 to a whole number. The functions of numbers alone can be held against what ``sprio`` prints.
 """
 
-from __future__ import annotations
-
 import logging
 from abc import ABC, abstractmethod
 from bisect import bisect_right

@@ -7,8 +7,6 @@ processors that are enough. Of nodes with the same weight, those with more free 
 needs GPUs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct

@@ -20,8 +20,6 @@ Names are those of Slurm, in small letters. Times are in seconds and memory is i
 for them; no limit is ``inf`` for a time, and left out for a number. What is left out has Slurm's default.
 """
 
-from __future__ import annotations
-
 import tomllib
 from datetime import datetime
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """What the twin makes of a platform, a configuration and a job."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """The policy ``slurm``: what happens, when its loops run, and what becomes of their decisions."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Jobs that make way for others are cancelled or put back into the queue. They can
 them in. Elsewhere no job makes way whose mode is ``requeue``.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass

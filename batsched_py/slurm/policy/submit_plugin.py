@@ -4,8 +4,6 @@ Slurm executes ``job_submit.lua`` or a library. The twin executes a class in Pyt
 ``submit_plugin`` of the policy; ``examples/submit_plugin.py`` is one.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from math import inf

@@ -1,7 +1,5 @@
 """What a job gets of its nodes: they are taken one by one, tasks and GPUs are dealt, hosts are chosen."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from batsched_py.ledger.free_nodes import joined

@@ -5,8 +5,6 @@ time, so with a QOS that has nothing to do with preemption its order may depend 
 the first turn.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """What a live Slurm tells when it is asked. Nothing that is run here changes anything in it."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What a shadow shows: a page, the forecast in JSON, and figures for Prometheus, on loopback only."""
 
-from __future__ import annotations
-
 import html
 import threading
 import time

@@ -1,7 +1,5 @@
 """What a shadow keeps in a file: the jobs that it knows, its forecasts, and how good they were."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping, Sequence
 from itertools import groupby

@@ -1,7 +1,5 @@
 """What changes of the configuration would do to the jobs that wait now."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory

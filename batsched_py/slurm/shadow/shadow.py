@@ -1,7 +1,5 @@
 """The shadow: it asks Slurm again and again, keeps the twin in step, forecasts and keeps score."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress

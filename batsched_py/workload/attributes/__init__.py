@@ -5,8 +5,6 @@ your own, named ``path/to/file.py:ClassName`` as schedulers are; ``examples/job_
 distributions offer theirs in the entry-point group ``batsched_py.attributes``.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 Changes are written one after another, each as its name and its options: ``first jobs=1000 load factor=1.2``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import shlex
 import typing

@@ -1,7 +1,5 @@
 """Changes of what a log says of its jobs: load, names, another log beside it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, Literal
 

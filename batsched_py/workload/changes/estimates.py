@@ -1,7 +1,5 @@
 """What users estimate: the requested times of jobs, recorded, exact or drawn from a model."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from math import inf

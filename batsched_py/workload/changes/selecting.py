@@ -1,7 +1,5 @@
 """Changes that keep some of the jobs: by time, by number, by size, by who stands out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Describing a log, each figure with its definition, and telling how similar two logs are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isnan

@@ -1,7 +1,5 @@
 """Which jobs a log is characterised by, how they are distributed, and the bags of tasks that they form."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise

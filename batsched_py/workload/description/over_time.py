@@ -1,7 +1,5 @@
 """Load, cycles, bursts and memory: how a log goes over time."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Who submits: the busiest users and their sessions, flurries, and how alike the jobs of a time are."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

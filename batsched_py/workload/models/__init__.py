@@ -1,7 +1,5 @@
 """Generating logs: what a model is, and the known ones, found by name as schedulers are."""
 
-from __future__ import annotations
-
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping

@@ -10,8 +10,6 @@ and others (1999), where all halves at a scale have the same, symmetric distribu
 comes from fractional Gaussian noise of the log's Hurst parameter, whose ranks choose among its weekly counts.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Final
 

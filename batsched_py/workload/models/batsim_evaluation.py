@@ -10,8 +10,6 @@ with. In that workload no job runs for more than 1000 s, and requested times are
 minute more if that is longer.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 

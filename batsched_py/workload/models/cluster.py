@@ -4,8 +4,6 @@ It is made up, and not fitted to any log: shares, sizes and run times are round 
 may find plausible. It serves for questions about machines of nodes where no log with requests is at hand.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from statistics import NormalDist

@@ -8,8 +8,6 @@ that are far apart. The shortest run times go to the bags of the least values, a
 persist as they do in the log, whatever their distribution is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from statistics import NormalDist
 from typing import Final

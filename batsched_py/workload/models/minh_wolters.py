@@ -15,8 +15,6 @@ Both draw run times and sizes that do not make up the work of the log. So run ti
 as much as trials of fitting find, unless ``work=published`` is asked for.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated, Final
 

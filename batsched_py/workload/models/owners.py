@@ -6,8 +6,6 @@ submit most of the jobs, and they change: Feitelson (2007) calls this locality o
 user of the last bag goes on depends on how long ago that was.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Final
 

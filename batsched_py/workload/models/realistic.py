@@ -1,7 +1,5 @@
 """Workloads like a log in all that Minh and Wolters ask for, with users who can be replayed with feedback."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated
 

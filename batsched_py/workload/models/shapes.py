@@ -6,8 +6,6 @@ at once are mostly small. They are given to programs in the order of hidden valu
 times follow, given the sizes (:class:`Means`).
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, Final, Literal
 

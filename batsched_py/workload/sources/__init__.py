@@ -1,7 +1,5 @@
 """Reading and writing logs: one kind of file per module, found by name or by the ending of a file's name."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Workloads of Batsim as logs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Accounting logs of PBS and Torque: one line for each event of a job."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ surplus fields belong to some of these, and all other values must look as their 
 durations, states. If that leaves one way to read the line, this is it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final

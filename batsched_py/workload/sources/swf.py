@@ -1,7 +1,5 @@
 """The Standard Workload Format of the Parallel Workloads Archive."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from batsched_py.workload.sources import Source

@@ -1,7 +1,5 @@
 """Figures of how the values of jobs are distributed: waits, slowdowns, work, and differences between runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal

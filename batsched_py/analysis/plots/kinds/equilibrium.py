@@ -1,7 +1,5 @@
 """Where a machine and its users settle: more load makes answers slower, slower answers make less load."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product

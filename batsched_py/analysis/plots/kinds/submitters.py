@@ -3,8 +3,6 @@
 Lateness is how much later than recorded users submit, against the number of jobs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final
