@@ -18,16 +18,8 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
+from batsched_py.analysis import conditions
 from batsched_py.analysis import schedule as jobs_csv
-from batsched_py.analysis.conditions import (
-    Absence,
-    Absences,
-    Carried,
-    Contention,
-    HeldJob,
-    State,
-    arrivals_of,
-)
 from batsched_py.analysis.schedule import INSTANT, RESIZES, SLACK, Resize
 from batsched_py.analysis.validator.nodes import Demand, Nodes, Requests, Room
 from batsched_py.errors import InputError
@@ -76,7 +68,7 @@ def remarks_beside(jobs_file: str | Path) -> dict[str, list[Remark]]:
 
 
 #: What is known about unavailable and sleeping hosts from a schedule alone.
-NOTHING_TOLD: Final = Absences()
+NOTHING_TOLD: Final = conditions.Absences()
 
 #: Why a job could overtake another. If a reservation is known: it ends by then, or takes hosts that are not
 #: needed then. Otherwise: the other did not fit, or would have fitted and was not chosen.
@@ -117,7 +109,7 @@ class NodeWaits:
         """The kind of nodes that a job asks for, in words; nothing if any will do."""
         return where(self._demand(job).request)
 
-    def lacks(self, job: str, begin: float, end: float, absences: Sequence[Absence]) -> list[Lack]:
+    def lacks(self, job: str, begin: float, end: float, absences: Sequence[conditions.Absence]) -> list[Lack]:
         """What a job lacked between two times, what it lacked longest first."""
         demand = self._demand(job)
         lacked: dict[tuple[str, ...], float] = {}
@@ -127,7 +119,7 @@ class NodeWaits:
         longest = sorted(lacked.items(), key=lambda each: (-each[1], each[0]))
         return [Lack(resources, seconds) for resources, seconds in longest if seconds > SLACK]
 
-    def would_fit(self, job: str, time: float, absences: Sequence[Absence]) -> bool:
+    def would_fit(self, job: str, time: float, absences: Sequence[conditions.Absence]) -> bool:
         """Whether there was a place for a job at a time, before others were started then."""
         room = self._machine.empty()
         for other in np.flatnonzero((self._starts < time - SLACK) & (self._finishes > time + SLACK)).tolist():
@@ -138,7 +130,7 @@ class NodeWaits:
         return room.holds(self._demand(job))
 
     def _over_time(
-        self, begin: float, end: float, absences: Sequence[Absence]
+        self, begin: float, end: float, absences: Sequence[conditions.Absence]
     ) -> Iterator[tuple[float, float, Room]]:
         """What is free from each change until the next one."""
         room = self._machine.empty()
@@ -246,9 +238,9 @@ class Explanation:
     """How many hosts were free, from each change on, as far as known."""
     holders: Sequence[Holder] = ()
     """The jobs that held its hosts while it waited, in the order of their ends."""
-    absences: Sequence[Absence] = ()
+    absences: Sequence[conditions.Absence] = ()
     """The hosts that could not be used while it waited, in the order in which they came back."""
-    untold: Sequence[State] = ()
+    untold: Sequence[conditions.State] = ()
     """The states about which nothing is known: hosts in them are counted as free."""
     overtakers: Sequence[Overtaker] = ()
     """In the order of their starts."""
@@ -256,13 +248,13 @@ class Explanation:
     """Each reservation that it had, as the policy remarked."""
     remarks: Sequence[Remark] = ()
     """The other remarks of the policy on it."""
-    contention: Contention | None = None
+    contention: conditions.Contention | None = None
     """Why it ran longer than alone, if it did and that is known."""
     lacks: Sequence[Lack] | None = None
     """What it waited for on a machine of nodes, if that and what jobs asked for is known."""
     where: str = ""
     """On which nodes, in words."""
-    held: HeldJob | None = None
+    held: conditions.HeldJob | None = None
     """Until when it waited for other jobs, and was not in the queue."""
     resizes: Sequence[Resize] = ()
     """When it grew or shrank."""
@@ -295,13 +287,13 @@ class Evidence:
     """How many there were; if nothing tells it, as many as were used."""
     remarks: Mapping[str, Sequence[Remark]] = field(default_factory=dict)
     """Of the policy on jobs, by their full identifiers."""
-    absences: Absences = NOTHING_TOLD
-    carried: Carried | None = None
+    absences: conditions.Absences = NOTHING_TOLD
+    carried: conditions.Carried | None = None
     """What links, hosts and storages carried."""
     machine: Nodes | None = None
     requests: Requests = field(default_factory=dict)
     """What jobs asked for on a machine of nodes: it tells which resource a job waited for."""
-    held: Mapping[str, HeldJob] = field(default_factory=dict)
+    held: Mapping[str, conditions.HeldJob] = field(default_factory=dict)
     """The jobs that waited for others, by their full identifiers."""
 
 
@@ -323,7 +315,7 @@ class Explainer:
         self._nb_hosts = max(used, known.hosts or 0)
         self._ran = (schedule["final_state"] != JobState.REJECTED).to_numpy()
         self._submission = schedule["submission_time"].to_numpy()
-        arrivals = jobs_csv.full_ids(schedule).map(arrivals_of(known.held))
+        arrivals = jobs_csv.full_ids(schedule).map(conditions.arrivals_of(known.held))
         self._arrival = arrivals.fillna(schedule["submission_time"]).to_numpy(float)
         """When each job joined the queue: at its submission, or when it waited for no other job any more."""
         self._start = schedule["starting_time"].to_numpy()
@@ -403,7 +395,7 @@ class Explainer:
             self._resizes[row],
         )
 
-    def _for_job(self, row: int, absence: Absence) -> Absence:
+    def _for_job(self, row: int, absence: conditions.Absence) -> conditions.Absence:
         """From when on a job could not use these hosts: it must have ended when they close.
 
         One that ran there while they were closed was let in.
@@ -452,7 +444,7 @@ class Explainer:
     # --- the hosts -------------------------------------------------------------------------------
 
     def _free_hosts(
-        self, begin: float, end: float, absences: Sequence[Absence]
+        self, begin: float, end: float, absences: Sequence[conditions.Absence]
     ) -> Iterator[tuple[float, int]]:
         """How many hosts are free between two times, after everything of each instant has happened."""
         starts, finishes = self._piece_start, self._piece_finish
@@ -465,7 +457,7 @@ class Explainer:
             if free != before:
                 yield time, free
 
-    def _free_at(self, time: float, begun: np.ndarray, absences: Sequence[Absence]) -> int:
+    def _free_at(self, time: float, begun: np.ndarray, absences: Sequence[conditions.Absence]) -> int:
         """How many usable hosts are free at a time beside those of the pieces of jobs that have begun."""
         taken = 0
         for piece in begun[self._piece_finish[begun] > time + SLACK].tolist():
@@ -486,7 +478,7 @@ class Explainer:
 
     # --- why -------------------------------------------------------------------------------------
 
-    def _overtaker(self, row: int, other: int, absences: Sequence[Absence]) -> Overtaker:
+    def _overtaker(self, row: int, other: int, absences: Sequence[conditions.Absence]) -> Overtaker:
         start = float(self._start[other])
         expected_end = start + float(self._walltime[other])
         reserved = self._reservation(row, start)

@@ -11,16 +11,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from batsched_py.analysis import conditions
-from batsched_py.analysis.explain import (
-    Evidence,
-    Explainer,
-    Explanation,
-    Lack,
-    Overtaker,
-    moment,
-    read_remarks,
-)
+from batsched_py.analysis import conditions, explain
 from batsched_py.analysis.schedule import Tables, read_table
 from batsched_py.analysis.validator.nodes import Nodes, requests_of
 from batsched_py.api.terminal import duration, hosts_text
@@ -42,16 +33,16 @@ def explaining(
 ) -> Callable[[str], Explained]:
     """What explains why a job of a schedule waited, with what is in the tables written beside it."""
     nodes = Nodes.of(machine) if machine else None
-    known = Evidence(
+    known = explain.Evidence(
         hosts=hosts,
-        remarks=read_table(tables, "remarks", read_remarks) or {},
+        remarks=read_table(tables, "remarks", explain.read_remarks) or {},
         absences=absences,
         carried=carried,
         machine=nodes,
         requests={} if nodes is None else requests_of(workloads, schedule),
         held=read_table(tables, "held", conditions.read_held) or {},
     )
-    explainer = Explainer(schedule, known)
+    explainer = explain.Explainer(schedule, known)
     return lambda job: Explained(explainer.explain(job))
 
 
@@ -99,7 +90,7 @@ MOST = 5
 class Explained:
     """An explanation that shows itself in words; ``facts`` are what they are made of."""
 
-    facts: Explanation
+    facts: explain.Explanation
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())
@@ -108,14 +99,15 @@ class Explained:
         """A few lines, of which those after the first are indented. Times count from the submission."""
         facts = self.facts
         limit = "without a walltime" if facts.walltime == inf else f"for {duration(facts.walltime)} at most"
-        asked = f"job {facts.id}, {hosts_text(facts.size)} {limit}, submitted at {moment(facts.submission)}"
+        when = explain.moment(facts.submission)
+        asked = f"job {facts.id}, {hosts_text(facts.size)} {limit}, submitted at {when}"
         if facts.start is None:
             yield f"{asked}: rejected"
             yield from _labelled(eligible=self._eligible())
         elif facts.waited <= 0:
             yield f"{asked}: started at once on {facts.hosts}"
         else:
-            started = f"started at {moment(facts.start)} on {facts.hosts}"
+            started = f"started at {explain.moment(facts.start)} on {facts.hosts}"
             yield f"{asked}: waited {duration(facts.waited)}, {started}"
             yield from _labelled(eligible=self._eligible())
             if facts.queued > 0:
@@ -175,7 +167,7 @@ class Explained:
     def _resized(self) -> list[str]:
         told = [
             f"{_how(len(each.before), len(each.after))} from {len(each.before)} to "
-            f"{hosts_text(len(each.after))} ({each.after}) at {moment(each.time)}"
+            f"{hosts_text(len(each.after))} ({each.after}) at {explain.moment(each.time)}"
             for each in reversed(self.facts.resizes)
         ]
         return _most(told, "times before")
@@ -202,7 +194,7 @@ class Explained:
             told.append(f"by {len(left)} more: {reasons}")
         return told
 
-    def _why(self, overtaker: Overtaker) -> str:
+    def _why(self, overtaker: explain.Overtaker) -> str:
         facts = self.facts
         if overtaker.reserved_at is None:
             free = f"{hosts_text(overtaker.free)} free"
@@ -256,7 +248,7 @@ def _how(before: int, after: int) -> str:
     return "grew" if after > before else "shrank" if after < before else "moved"
 
 
-def _lack_text(lack: Lack, where: str) -> str:
+def _lack_text(lack: explain.Lack, where: str) -> str:
     """What a job waited for, and for how long."""
     if not lack.resources:
         return f"others to go first, {duration(lack.seconds)} while there was a place for it"

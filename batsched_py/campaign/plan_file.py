@@ -20,18 +20,15 @@ from msgspec.structs import asdict, replace
 from batsched_py.analysis.runs.aggregate import Baseline, Unit
 from batsched_py.analysis.runs.columns import Column
 from batsched_py.analysis.windows import Window
+from batsched_py.campaign import plan_entries
 from batsched_py.campaign.plan import MOST_RUNS, NAME, NUMBERED, TABLES, MissingLog, PlanText, UnmadeLog
-from batsched_py.campaign.plan_entries import (
-    Entries,
-    PlanEntry,
-    PlannedPlugin,
-    Windows,
-    as_list,
-    compose,
-    scaled,
+from batsched_py.campaign.plan_loads import (
+    LoadBy,
+    remarks_on_loads,
+    under_loads,
+    with_each_rule,
+    with_recorded_sessions,
 )
-from batsched_py.campaign.plan_loads import LoadBy, remarks_on_loads, under_loads, with_recorded_sessions
-from batsched_py.campaign.plan_sessions import with_each_rule
 from batsched_py.campaign.prepare import inputs_of
 from batsched_py.campaign.run import Run
 from batsched_py.campaign.store import Wanted, is_population
@@ -59,7 +56,7 @@ class Plan(Wanted, frozen=True, kw_only=True):
 Options = dict[str, str]
 
 
-class AllocatorEntry(PlanEntry, frozen=True, kw_only=True):
+class AllocatorEntry(plan_entries.PlanEntry, frozen=True, kw_only=True):
     """What every scheduler decides about the hosts of a job; an empty entry is named after its nodes."""
 
     allocator: str | None = None
@@ -81,8 +78,8 @@ def _allocator(plan: PlanText, name: str, content: Any) -> Options:
 
 
 def allocating(
-    plan: PlanText, scheduler: PlannedPlugin, allocator: Options, names: tuple[str, str]
-) -> PlannedPlugin:
+    plan: PlanText, scheduler: plan_entries.PlannedPlugin, allocator: Options, names: tuple[str, str]
+) -> plan_entries.PlannedPlugin:
     """A scheduler that gives hosts to jobs as an allocator says; ``names`` are those of both entries."""
     path = ("schedulers", names[0])
     if scheduler.is_of_pybatsim:
@@ -176,13 +173,13 @@ def plan_of(
 ) -> Plan:
     """The plan that a text says."""
     with code_named_in(text.file, trust):
-        return _Reader(text, Entries(text, log_folders, trust, text.made(folder))).plan(trust)
+        return _Reader(text, plan_entries.Entries(text, log_folders, trust, text.made(folder))).plan(trust)
 
 
 class _Reader:
     """Reads one plan."""
 
-    def __init__(self, text: PlanText, entries: Entries) -> None:
+    def __init__(self, text: PlanText, entries: plan_entries.Entries) -> None:
         self._text = text
         self._fail = text.fail
         self._entries = entries
@@ -261,7 +258,7 @@ class _Reader:
         users = _placed("users", content.users or {}, self._entries.users)
         users = under_loads(self._text, content.loads, content.load_by, users, self._entries)
         seeds = self._seeds(content)
-        submitting: list[tuple[Axes, PlannedPlugin | None]] = [*users] or [({}, None)]
+        submitting: list[tuple[Axes, plan_entries.PlannedPlugin | None]] = [*users] or [({}, None)]
         crossed = logs, platforms, schedulers, submitting
         self._check_actors(content, schedulers, users, seeds)
         size = prod(len(entries) for entries in crossed) * max(1, len(seeds))
@@ -278,18 +275,23 @@ class _Reader:
                 yield Run(
                     name="_".join(axis * (axis in NUMBERED) + name for axis, name in axes.items()),
                     axes=axes,
-                    experiment=compose(log, platform, scheduler, behaviour, seed),
+                    experiment=plan_entries.compose(log, platform, scheduler, behaviour, seed),
                     windows=windows,
                 )
 
     def _loaded(
-        self, place: Axes, behaviour: PlannedPlugin, log: Workloads, recorded: Workloads, windows: Windows
-    ) -> tuple[PlannedPlugin, Workloads, Windows]:
+        self,
+        place: Axes,
+        behaviour: plan_entries.PlannedPlugin,
+        log: Workloads,
+        recorded: Workloads,
+        windows: plan_entries.Windows,
+    ) -> tuple[plan_entries.PlannedPlugin, Workloads, plan_entries.Windows]:
         """Users under another load, with the log that they replay and its windows."""
         if behaviour.is_population:
             load = float(place["load"])
             more = load * float(behaviour.choice.options.get("load", 1))
-            windows = {part: scaled(window, 1 / load) for part, window in windows.items()}
+            windows = {part: plan_entries.scaled(window, 1 / load) for part, window in windows.items()}
             return behaviour.with_options({"load": f"{more:g}"}), recorded, windows
         if behaviour.choice.name != "rigid" and self._entries.all_here:
             name = f"{place['log']}-{place['users']}"
@@ -299,8 +301,8 @@ class _Reader:
     def _check_actors(
         self,
         content: _File,
-        schedulers: Sequence[tuple[Axes, PlannedPlugin]],
-        users: Sequence[tuple[Axes, PlannedPlugin]],
+        schedulers: Sequence[tuple[Axes, plan_entries.PlannedPlugin]],
+        users: Sequence[tuple[Axes, plan_entries.PlannedPlugin]],
         seeds: Sequence[int],
     ) -> None:
         """Schedulers that know no users have none, and seeds are for somebody."""
@@ -315,7 +317,7 @@ class _Reader:
                 (key,), "no option `seed` is left open in this plan, so all repetitions would be the same"
             )
 
-    def _logs(self, content: _File) -> list[tuple[Axes, Workloads, Windows]]:
+    def _logs(self, content: _File) -> list[tuple[Axes, Workloads, plan_entries.Windows]]:
         """The logs with their loads, and the windows over which their runs are measured."""
         if len({f"{load:g}" for load in content.loads}) != len(content.loads):
             self._fail(("loads",), "a load is given twice")
@@ -342,7 +344,7 @@ class _Reader:
                 found[run.axes["log"], run.axes["users"] if is_told else ""] = is_made
         return remarks_on_loads(found, content.load_by)
 
-    def _schedulers(self, content: _File) -> list[tuple[Axes, PlannedPlugin]]:
+    def _schedulers(self, content: _File) -> list[tuple[Axes, plan_entries.PlannedPlugin]]:
         """The schedulers, each with each of the allocators if there are any."""
         schedulers = _placed("scheduler", content.schedulers, self._entries.scheduler)
         allocators = {
@@ -387,7 +389,10 @@ class _Reader:
         for number, entry in enumerate(content.exclude):
             rule = self._text.convert(entry, Exclusion, ("exclude", number))
             wanted = {
-                axis: [f"{name:g}" if isinstance(name, float) else str(name) for name in as_list(said)]
+                axis: [
+                    f"{name:g}" if isinstance(name, float) else str(name)
+                    for name in plan_entries.as_list(said)
+                ]
                 for axis, said in asdict(rule).items()
             }
             parts = wanted.pop("part")

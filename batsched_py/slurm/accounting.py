@@ -21,15 +21,7 @@ from msgspec import Struct, field
 from batsched_py.protocol.shown import shown, shown_name
 from batsched_py.slurm import reading
 from batsched_py.slurm.conf_settings import preempt_mode
-from batsched_py.slurm.policy.settings import (
-    HEEDED_QOS_FLAGS,
-    NORMAL,
-    ROOT,
-    Association,
-    Qos,
-    QosFlag,
-    is_unused,
-)
+from batsched_py.slurm.policy import settings
 
 #: A field, and how its value is read; one that is read as ``None`` is left out.
 Target = tuple[str, Callable[[str], Any]]
@@ -46,13 +38,13 @@ def _shares(text: str) -> int | Literal["parent"]:
 
 def read_flags(text: str) -> tuple[str, ...]:
     """Flags as Slurm writes them, like ``DenyOnLimit``."""
-    known = {flag.replace("_", ""): str(flag) for flag in get_args(QosFlag)} | _OTHER_NAMES
+    known = {flag.replace("_", ""): str(flag) for flag in get_args(settings.QosFlag)} | _OTHER_NAMES
 
     def flag(word: str) -> str:
         plain = word.lower().replace("_", "")
         if plain not in known and plain not in _FLAGS_UNMODELLED:
             raise reading.NotModelled(f"the flag {shown(word)} is not known")
-        if known.get(plain) not in HEEDED_QOS_FLAGS:
+        if known.get(plain) not in settings.HEEDED_QOS_FLAGS:
             raise reading.NotModelled(f"the flag {shown(word)} is not modelled")
         return known[plain]
 
@@ -140,9 +132,9 @@ def field_name(column: str) -> str:
 class Accounting(Struct):
     """All associations and QOS of some listings; what a later one says goes first."""
 
-    associations: dict[tuple[str, str, str], Association] = field(default_factory=dict)
+    associations: dict[tuple[str, str, str], settings.Association] = field(default_factory=dict)
     """By account, user and partition."""
-    qos: dict[str, Qos] = field(default_factory=dict)
+    qos: dict[str, settings.Qos] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Who is in which group of users."""
     of_sshare: bool = False
@@ -153,31 +145,31 @@ class Accounting(Struct):
         key = tuple(values.get(name, "") for name in ("account", "user", "partition"))
         known = msgspec.to_builtins(self.associations.get(key, {}))
         with findings.noting(where):
-            self.associations[key] = msgspec.convert({**known, **values}, Association)
+            self.associations[key] = msgspec.convert({**known, **values}, settings.Association)
 
     def add_qos(self, values: Mapping[str, Any], where: str, findings: reading.Findings) -> None:
         """Add a QOS, or what more is known of it."""
         known = msgspec.to_builtins(self.qos.get(values["name"], {}))
         with findings.noting(where):
-            self.qos[values["name"]] = msgspec.convert({**known, **values}, Qos)
+            self.qos[values["name"]] = msgspec.convert({**known, **values}, settings.Qos)
 
     def check(self, findings: reading.Findings) -> None:
         """Note accounts and QOS that are named but not there."""
-        accounts = {account for account, user, _ in self.associations if not user} | {ROOT}
+        accounts = {account for account, user, _ in self.associations if not user} | {settings.ROOT}
         for one in self.associations.values():
             who = f"user {shown_name(one.user)}" if one.user else f"account {shown_name(one.account)}"
             above = one.account if one.user else one.parent
             if above not in accounts:
                 findings.mistake(who, f"there is no account {shown_name(above)}")
             for name in (*one.qos, *filter(None, [one.default_qos])):
-                if self.qos and name.lstrip("+-") not in {*self.qos, NORMAL}:
+                if self.qos and name.lstrip("+-") not in {*self.qos, settings.NORMAL}:
                     findings.mistake(who, f"there is no QOS {shown_name(name)}")
             _check_usage(who, one, findings)
         for qos in self.qos.values():
             _check_usage(f"QOS {shown_name(qos.name)}", qos, findings)
 
 
-def _check_usage(who: str, limited: Association | Qos, findings: reading.Findings) -> None:
+def _check_usage(who: str, limited: settings.Association | settings.Qos, findings: reading.Findings) -> None:
     """Note limits on usage over time of which nothing tells how much was used before."""
     for limit, used, title in (
         (limited.grp_tres_seconds, limited.usage_tres, "GrpTRESMins"),
@@ -205,7 +197,7 @@ def read_values(
             continue
         target, read = targets[name]
         value = findings.read(read, text.strip(), where, f"{shown_name(title)}={shown_name(text)}")
-        if value and is_unused(table, target):
+        if value and settings.is_unused(table, target):
             findings.left_out(where, f"{shown_name(title)} is not modelled")
         if isinstance(value, dict):
             values.setdefault(target, {}).update(value)
@@ -278,10 +270,10 @@ def _read_associations(
             if above:
                 values.setdefault("parent", above[-1][1])
             above.append((indent, values["account"]))
-            if values["account"] == ROOT:
+            if values["account"] == settings.ROOT:
                 values.pop("parent", None)
         accounting.add_association(values, where, findings)
-    accounts = [key for key in accounting.associations if not key[1] and key[0] != ROOT]
+    accounts = [key for key in accounting.associations if not key[1] and key[0] != settings.ROOT]
     if len(accounts) > 1 and not tells_parents:
         findings.left_out(
             first, "no parents are told, so all accounts are taken to be below root; add `tree`"
@@ -311,7 +303,7 @@ _SPECIFICATION = re.compile(r":([A-Za-z ]+)=((?:'[^']*'|\"[^\"]*\"|[^'\"])*?)(?=
 def read_dump(lines: Sequence[Line], findings: reading.Findings) -> Accounting:
     """The associations in the lines of a dump, each with its place."""
     accounting = Accounting()
-    parent = ROOT
+    parent = settings.ROOT
     for where, line in lines:
         title = TITLE.match(line)
         if title is None:
@@ -329,12 +321,12 @@ def read_dump(lines: Sequence[Line], findings: reading.Findings) -> Accounting:
         values = read_values(specifications, ASSOCIATION, where, findings)
         if title[1] == "Parent":
             parent = called
-            if parent != ROOT and (parent, "", "") not in accounting.associations:
+            if parent != settings.ROOT and (parent, "", "") not in accounting.associations:
                 findings.mistake(where, f"there is no account {shown(parent)} above this line")
             continue
         default = specifications.get("DefaultAccount", "") == parent
         told: dict[str, dict[str, Any]] = {
-            "Cluster": {"account": ROOT},
+            "Cluster": {"account": settings.ROOT},
             "Account": {"account": called, "parent": parent},
             "User": {"account": parent, "user": called, "default_account": default},
         }

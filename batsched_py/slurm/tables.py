@@ -8,17 +8,8 @@ from batsched_py.analysis.pages import time_text
 from batsched_py.api.console import console_for_tables
 from batsched_py.protocol.shown import harmless
 from batsched_py.slurm.comparison import HEADS, Comparison, cells
-from batsched_py.slurm.forecast import backtest
+from batsched_py.slurm.forecast import backtest, page
 from batsched_py.slurm.forecast.forecast import Forecast
-from batsched_py.slurm.forecast.page import (
-    advice_cells,
-    advice_heads,
-    advice_title,
-    as_it_is_and_instead,
-    forecast_cells,
-    forecast_heads,
-    what_is_left_out,
-)
 from batsched_py.slurm.prepared import Range, Spread
 from batsched_py.slurm.what_if import EFFECT_HEADS, Outcome, effect_cells, ran_no_more
 from batsched_py.slurm.worth import Worth
@@ -118,19 +109,21 @@ def forecast_table(found: Forecast) -> None:
         f"{found.now} UTC: {len(found.jobs)} jobs wait, {found.running} run, {found.held} are held"
         + (f"; run times were drawn {found.repetitions} times" if found.repetitions else "")
     )
-    console.print(what_is_left_out(found))
+    console.print(page.what_is_left_out(found))
     if found.misplaced:
         console.print(f"{found.misplaced} running jobs do not fit on their nodes, as it seems")
-    heads = forecast_heads(found)
-    console.print(filled(heads, {job.id: forecast_cells(job, found) for job in found.jobs}))
+    heads = page.forecast_heads(found)
+    console.print(filled(heads, {job.id: page.forecast_cells(job, found) for job in found.jobs}))
     if found.instead is not None:
         console.print(f"\njob {harmless(found.instead.id)}, as it is and instead")
-        rows = {name: forecast_cells(job, found) for name, job in as_it_is_and_instead(found).items()}
+        rows = {
+            name: page.forecast_cells(job, found) for name, job in page.as_it_is_and_instead(found).items()
+        }
         console.print(filled(heads, rows))
     if found.advice:
-        console.print(f"\n{harmless(advice_title(found))}, what gains most first")
-        rows = {each.option: advice_cells(each, found) for each in found.advice}
-        console.print(filled(advice_heads(found), rows))
+        console.print(f"\n{harmless(page.advice_title(found))}, what gains most first")
+        rows = {each.option: page.advice_cells(each, found) for each in found.advice}
+        console.print(filled(page.advice_heads(found), rows))
 
 
 def filled(heads: Sequence[str], rows: Mapping[str, Sequence[str]]) -> Table:

@@ -6,19 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from batsched_py.analysis.pages import (
-    Axis,
-    Bar,
-    Figure,
-    Layer,
-    Point,
-    figure,
-    section,
-    table,
-    tiles,
-    time_text,
-    write_figures_page,
-)
+from batsched_py.analysis import pages
 from batsched_py.api.console import print_table
 from batsched_py.api.terminal import say
 from batsched_py.tuning.held_out import Compared, Group
@@ -60,13 +48,13 @@ def group_cells(group: Group) -> list[str]:
     """The cells of a group of jobs."""
     mean, half = group.difference.mean, group.difference.half_width
     sign = "-" if mean < 0 else "+"
-    more = "" if half is None else f" ± {time_text(half)}"
+    more = "" if half is None else f" ± {pages.time_text(half)}"
     return [
         f"{group.kind} {group.name}",
         f"{group.jobs:,}",
-        time_text(group.today),
-        time_text(group.found),
-        f"{sign}{time_text(abs(mean))}{more}",
+        pages.time_text(group.today),
+        pages.time_text(group.found),
+        f"{sign}{pages.time_text(abs(mean))}{more}",
         group.verdict,
     ]
 
@@ -87,13 +75,16 @@ def write_tuned_page(path: str | Path, found: Tuned) -> None:
         f'{said}<div id="tiles">{_tiles(found)}</div>'
     )
     figures = {"history": _history(found), "importance": _importance(found)}
-    shown = [figure("The trials, in their order", "history"), figure("What matters", "importance")]
+    shown = [
+        pages.figure("The trials, in their order", "history"),
+        pages.figure("What matters", "importance"),
+    ]
     if len(found.objectives) > 1:
         figures["front"] = _front(found)
-        shown.insert(0, figure("The front: trials by two objectives", "front"))
+        shown.insert(0, pages.figure("The front: trials by two objectives", "front"))
     note = "Of a trial that was stopped early, the mean is over the parts that were simulated."
-    sections = [section("The search", note, *shown), *(_finalist(each) for each in found.finalists)]
-    write_figures_page(path, title, header, "".join(sections), figures)
+    sections = [pages.section("The search", note, *shown), *(_finalist(each) for each in found.finalists)]
+    pages.write_figures_page(path, title, header, "".join(sections), figures)
 
 
 def _finalist(each: Finalist) -> str:
@@ -102,10 +93,12 @@ def _finalist(each: Finalist) -> str:
     groups = [[html.escape(cell) for cell in group_cells(one)] for one in each.groups]
     content = [
         f"<pre>{html.escape(each.command)}</pre>",
-        table("On the parts that were held out", HEADS, cells),
-        table("Who gains and who loses (each interval is that of its group alone)", GROUP_HEADS, groups),
+        pages.table("On the parts that were held out", HEADS, cells),
+        pages.table(
+            "Who gains and who loses (each interval is that of its group alone)", GROUP_HEADS, groups
+        ),
     ]
-    return section("Settings that were found", note, *content, layout="wide")
+    return pages.section("Settings that were found", note, *content, layout="wide")
 
 
 def _tiles(found: Tuned) -> str:
@@ -116,15 +109,17 @@ def _tiles(found: Tuned) -> str:
         first = (found.best or found.finalists[0]).compared[0]
         cells = compared_cells(first)
         shown += [("gain on held-out parts", cells[3], f"p = {cells[4]}"), ("verdict", cells[-1], "")]
-    return tiles([(html.escape(a), html.escape(b), html.escape(c)) for a, b, c in shown])
+    return pages.tiles([(html.escape(a), html.escape(b), html.escape(c)) for a, b, c in shown])
 
 
-def _history(found: Tuned) -> Figure:
+def _history(found: Tuned) -> pages.Figure:
     sign = found.signs[0]
     known = [(each, each.means[0]) for each in found.trials if each.means and each.means[0] is not None]
     dots = {
         state: [
-            Point(each.number, value, f"trial {each.number}", f"{value:.4g}: {settings_text(each.settings)}")
+            pages.Point(
+                each.number, value, f"trial {each.number}", f"{value:.4g}: {settings_text(each.settings)}"
+            )
             for each, value in known
             if each.state == state
         ]
@@ -132,55 +127,59 @@ def _history(found: Tuned) -> Figure:
     }
     values = [sign * point.y for point in dots["whole"]]
     best = [sign * value for value in accumulate(values, min)]
-    line = [Point(dot.x, value) for dot, value in zip(dots["whole"], best, strict=True)]
+    line = [pages.Point(dot.x, value) for dot, value in zip(dots["whole"], best, strict=True)]
     positive = all(value > 0 for _, value in known)
-    return Figure(
-        Axis("trial", ends=(0.0, max(1.0, len(found.trials) - 1.0))),
-        Axis(
+    return pages.Figure(
+        pages.Axis("trial", ends=(0.0, max(1.0, len(found.trials) - 1.0))),
+        pages.Axis(
             found.objectives[0],
             scale="log" if positive and known else "linear",
             ends=_ends([*(value for _, value in known), found.today[0]]),
         ),
         [
-            Layer("dots", dots["stopped"], None, "stopped early"),
-            Layer("dots", dots["whole"], 0, "whole"),
-            Layer("line", line, 1, "best so far"),
-            Layer("rule", [Point(0, found.today[0])], 2, "today"),
+            pages.Layer("dots", dots["stopped"], None, "stopped early"),
+            pages.Layer("dots", dots["whole"], 0, "whole"),
+            pages.Layer("line", line, 1, "best so far"),
+            pages.Layer("rule", [pages.Point(0, found.today[0])], 2, "today"),
         ],
     )
 
 
-def _front(found: Tuned) -> Figure:
+def _front(found: Tuned) -> pages.Figure:
     best = {each.trial for each in found.finalists}
-    layers: dict[bool, list[Point]] = {False: [], True: []}
+    layers: dict[bool, list[pages.Point]] = {False: [], True: []}
     for each in found.trials:
         if len(each.means) > 1 and each.means[0] is not None and each.means[1] is not None:
             text = settings_text(each.settings)
             layers[each.number in best].append(
-                Point(each.means[0], each.means[1], f"trial {each.number}", text)
+                pages.Point(each.means[0], each.means[1], f"trial {each.number}", text)
             )
-    today = Point(found.today[0], found.today[1], "today", "today's settings")
+    today = pages.Point(found.today[0], found.today[1], "today", "today's settings")
     points = [*layers[False], *layers[True], today]
-    return Figure(
-        Axis(found.objectives[0], ends=_ends([point.x for point in points])),
-        Axis(found.objectives[1], ends=_ends([point.y for point in points])),
+    return pages.Figure(
+        pages.Axis(found.objectives[0], ends=_ends([point.x for point in points])),
+        pages.Axis(found.objectives[1], ends=_ends([point.y for point in points])),
         [
-            Layer("dots", layers[False], None, "trials"),
-            Layer("dots", layers[True], 0, "front"),
-            Layer("dots", [today], 2, "today"),
+            pages.Layer("dots", layers[False], None, "trials"),
+            pages.Layer("dots", layers[True], 0, "front"),
+            pages.Layer("dots", [today], 2, "today"),
         ],
     )
 
 
-def _importance(found: Tuned) -> Figure | None:
+def _importance(found: Tuned) -> pages.Figure | None:
     if not found.importance:
         return None
     bars = [
-        Bar(place - 0.4, place + 0.4, 0.0, share, name, f"{share:.0%} of the importance of all settings")
+        pages.Bar(
+            place - 0.4, place + 0.4, 0.0, share, name, f"{share:.0%} of the importance of all settings"
+        )
         for place, (name, share) in enumerate(found.importance.items())
     ]
-    return Figure(
-        Axis("setting", names=list(found.importance)), Axis("share", ends=(0.0, 1.0)), [Layer("bars", bars)]
+    return pages.Figure(
+        pages.Axis("setting", names=list(found.importance)),
+        pages.Axis("share", ends=(0.0, 1.0)),
+        [pages.Layer("bars", bars)],
     )
 
 

@@ -29,15 +29,7 @@ from batsched_py.slurm.changes import with_setting
 from batsched_py.slurm.policy.settings import Configuration, read_configuration
 from batsched_py.slurm.scenario import configuration_text
 from batsched_py.trust import code_named_in
-from batsched_py.tuning.space import (
-    Dimension,
-    Objective,
-    Settings,
-    check_places,
-    filled,
-    filled_with_values,
-    places_in,
-)
+from batsched_py.tuning import space
 from batsched_py.tuning.trials import Divided, Division, divided
 
 #: The schedulers of a plan, and its platforms if sizes are searched.
@@ -66,7 +58,7 @@ class _File(Struct, forbid_unknown_fields=True):
 
     logs: dict[str, Any]
     schedulers: dict[str, Any]
-    search: dict[str, Dimension]
+    search: dict[str, space.Dimension]
     objectives: Annotated[list[str], Meta(min_length=1)]
     platforms: dict[str, Any] = field(default_factory=lambda: {"recorded": {}})
     users: dict[str, Any] | None = None
@@ -118,7 +110,7 @@ class TuningPlan:
         self.trials, self.batch, self.seed = content.trials, content.batch, content.seed
         self.search = content.search
         with text.blaming("objectives"):
-            self.objectives = [Objective.parse(each) for each in content.objectives]
+            self.objectives = [space.Objective.parse(each) for each in content.objectives]
         self.stops = content.stop and len(self.objectives) == 1
         """Whether trials that are clearly worse are given up; of several objectives, none is the one."""
         self._entries = Entries(text, log_folders, trust, text.made(folder))
@@ -134,7 +126,7 @@ class TuningPlan:
             )
         if len(content.logs) != 1:
             fail(("logs",), "settings are searched on one entry; make a plan for each")
-        if not self._has_machines and (len(content.platforms) != 1 or places_in(content.platforms)):
+        if not self._has_machines and (len(content.platforms) != 1 or space.places_in(content.platforms)):
             fault = f"has one entry, or two, `{TODAY}` and `{CANDIDATE}`, whose sizes are searched"
             fail(("platforms",), fault)
         if content.users is not None and len(content.users) != 1:
@@ -147,7 +139,7 @@ class TuningPlan:
         lines = [] if content.slurm is None else content.slurm.lines
         with self._text.blaming("search"):
             searched = [content.schedulers[CANDIDATE], lines, content.platforms.get(CANDIDATE)]
-            check_places(content.search, searched)
+            space.check_places(content.search, searched)
 
     @property
     def _has_machines(self) -> bool:
@@ -206,11 +198,11 @@ class TuningPlan:
         """The platform of the candidate."""
         if not self._has_machines:
             return self._platform
-        entry = filled_with_values(self._content.platforms[CANDIDATE], settings)
+        entry = space.filled_with_values(self._content.platforms[CANDIDATE], settings)
         return self._entries.platform(CANDIDATE, entry)
 
     def _candidate(self, settings: Mapping[str, float | int | str]) -> PlannedPlugin:
-        entry = filled(self._content.schedulers[CANDIDATE], settings)
+        entry = space.filled(self._content.schedulers[CANDIDATE], settings)
         planned = self._entries.scheduler(CANDIDATE, entry)
         if self._content.slurm is None:
             return planned
@@ -218,7 +210,7 @@ class TuningPlan:
         named = choice.options.get(CONFIGURATION)
         configuration = read_configuration(named) if named else Configuration()
         with self._text.blaming("slurm", "lines"):
-            for line in filled(self._content.slurm.lines, settings):
+            for line in space.filled(self._content.slurm.lines, settings):
                 configuration = with_setting(configuration, line)
         text = configuration_text(configuration)
         file = (self.folder / "settings" / f"slurm-{digest_of_value(text)[:12]}.toml").resolve()
@@ -245,7 +237,7 @@ class TuningPlan:
         own = [digest_of_file(Path(__file__).with_name(f"{name}.py")) for name in names]
         return digest_of_value([msgspec.to_builtins(said), digests, code, own])
 
-    def plan_of_best(self, settings: Settings, searched: Sequence[int]) -> str:
+    def plan_of_best(self, settings: space.Settings, searched: Sequence[int]) -> str:
         """A plan of a campaign that has today's settings and those that were found.
 
         A campaign measures windows of one simulation of the whole log, which is said at its beginning.
@@ -267,7 +259,7 @@ class TuningPlan:
             if table in content:
                 words[table] = _absolute(content[table], self._text.file.resolve().parent)
         if self._has_machines:
-            machine = filled_with_values(words["platforms"].pop(CANDIDATE), settings)
+            machine = space.filled_with_values(words["platforms"].pop(CANDIDATE), settings)
             words["platforms"]["best"] = machine
         words["schedulers"] = {
             name: {**self._kept(name), "name": choice.name, "options": dict(choice.options)}

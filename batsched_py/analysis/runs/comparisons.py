@@ -7,20 +7,7 @@ from math import isnan
 from msgspec import Struct
 from msgspec.structs import replace
 
-from batsched_py.analysis.runs import FEWEST, SIGNIFICANT, Paired, holm, kept_of
-from batsched_py.analysis.runs.aggregate import (
-    REPETITIONS,
-    Aggregate,
-    Baseline,
-    Group,
-    MeasuredRun,
-    differences_of,
-    grouped,
-    pairs_of,
-    partners_of,
-    place_without,
-    unit_of,
-)
+from batsched_py.analysis.runs import FEWEST, SIGNIFICANT, Paired, aggregate, holm, kept_of
 from batsched_py.analysis.runs.columns import NOTHING, ColumnFormat, Own, column_of
 
 #: Rows that differ on these axes only had the same jobs, machine and users: so one can be better.
@@ -87,7 +74,7 @@ class Comparison(Struct, frozen=True):
 
 
 def compare(
-    runs: Sequence[MeasuredRun],
+    runs: Sequence[aggregate.MeasuredRun],
     metrics: Sequence[str],
     baseline: str = "",
     own: Own = NOTHING,
@@ -98,17 +85,17 @@ def compare(
     With a ``baseline``, as a plan names it, only others are compared with that choice, on its axis. What is
     not steady is not compared.
     """
-    chosen = Baseline.parse(baseline) or Baseline("")
-    unit = unit_of(runs, unit)
-    common = [*REPETITIONS, chosen.axis, *(["log"] if unit == "log" else [])]
+    chosen = aggregate.Baseline.parse(baseline) or aggregate.Baseline("")
+    unit = aggregate.unit_of(runs, unit)
+    common = [*aggregate.REPETITIONS, chosen.axis, *(["log"] if unit == "log" else [])]
     found: list[_Differences] = []
-    for group in grouped(runs, lambda run: place_without(run, *common)):
-        choices: dict[str, list[MeasuredRun]] = {}
+    for group in aggregate.grouped(runs, lambda run: aggregate.place_without(run, *common)):
+        choices: dict[str, list[aggregate.MeasuredRun]] = {}
         for run in group.runs:
             choices.setdefault(run.axes.get(chosen.axis, ""), []).append(run)
         for one, two in combinations(choices, 2):
             if chosen.name in ("", one, two):
-                both = Group(group.axes, [*choices[one], *choices[two]])
+                both = aggregate.Group(group.axes, [*choices[one], *choices[two]])
                 if not both.unstable:
                     found += _differences(both, metrics, chosen.axis, (one, two), own, unit)
     kept = _kept(found) if unit == "part" else {}
@@ -186,14 +173,19 @@ def _more(named: Sequence[Comparison]) -> str:
 
 
 def _differences(
-    both: Group[MeasuredRun], metrics: Sequence[str], axis: str, names: tuple[str, str], own: Own, unit: str
+    both: aggregate.Group[aggregate.MeasuredRun],
+    metrics: Sequence[str],
+    axis: str,
+    names: tuple[str, str],
+    own: Own,
+    unit: str,
 ) -> Iterator[_Differences]:
     """The differences in each metric of which one can be better, where there are enough units in common."""
-    partners = partners_of(both.runs, Baseline(names[1], axis))
+    partners = aggregate.partners_of(both.runs, aggregate.Baseline(names[1], axis))
     mine = [run for run in both.runs if run.axes.get(axis, "") == names[0]]
     for metric in metrics:
         if column_of(metric, own).better != "neither":
-            values = differences_of(pairs_of(metric, mine, partners), unit)
+            values = aggregate.differences_of(aggregate.pairs_of(metric, mine, partners), unit)
             if len(values) >= FEWEST and not isnan(sum(values)):
                 yield _Differences(both.axes, metric, names, values)
 
@@ -209,7 +201,7 @@ def comparable_rows(rows: Sequence[Mapping[str, str]]) -> list[int]:
     return [known.setdefault(place, len(known)) for place in places]
 
 
-def best_rows(metric: str, results: Aggregate) -> set[int]:
+def best_rows(metric: str, results: aggregate.Aggregate) -> set[int]:
     """The rows with the best mean of those they can be compared with, and all that cannot be told from it.
 
     Comparable are rows that differ in who decides only, not in their log, load, machine or users. Where there
@@ -233,7 +225,7 @@ def best_rows(metric: str, results: Aggregate) -> set[int]:
     return best
 
 
-def _not_told_from(first: int, others: Sequence[int], metric: str, results: Aggregate) -> set[int]:
+def _not_told_from(first: int, others: Sequence[int], metric: str, results: aggregate.Aggregate) -> set[int]:
     """A row, and those of the others that Holm's method over all of them cannot tell from it."""
     found: dict[int, list[float]] = {}
     if not results.pooled:
@@ -247,7 +239,12 @@ def _not_told_from(first: int, others: Sequence[int], metric: str, results: Aggr
     return {first} | {number for number, p in zip(found, raised, strict=True) if p >= SIGNIFICANT}
 
 
-def _between_rows(one: Group[MeasuredRun], two: Group[MeasuredRun], metric: str, unit: str) -> list[float]:
+def _between_rows(
+    one: aggregate.Group[aggregate.MeasuredRun],
+    two: aggregate.Group[aggregate.MeasuredRun],
+    metric: str,
+    unit: str,
+) -> list[float]:
     """The difference of two rows, unit by unit; what does not depend on chance is the same for every seed."""
     mine, its = one.by_unit(metric, unit), two.by_unit(metric, unit)
     pairs = [(mine.get(each, mine.get("")), its.get(each, its.get(""))) for each in mine | its if each]

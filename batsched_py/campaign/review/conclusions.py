@@ -8,19 +8,7 @@ from itertools import combinations
 from math import sqrt
 from typing import TYPE_CHECKING, Final
 
-from batsched_py.analysis.runs import FEWEST, SIGNIFICANT, dependence, sign_test
-from batsched_py.analysis.runs.aggregate import (
-    Baseline,
-    Group,
-    MeasuredRun,
-    grouped,
-    means_by_unit,
-    pairs_of,
-    partners_of,
-    place_without,
-    repeated_axes,
-    unit_of,
-)
+from batsched_py.analysis.runs import FEWEST, SIGNIFICANT, aggregate, dependence, sign_test
 from batsched_py.analysis.runs.comparisons import UNITS, Comparison, compare
 from batsched_py.analysis.windows import Window
 from batsched_py.campaign.review import Check, LogFacts, Looks, StudiedRun, Study, Verdict
@@ -114,8 +102,10 @@ def _top(count: int) -> int:
 
 def _fallen(study: Study, metrics: Sequence[str]) -> Iterator[tuple[Verdict, str, str]]:
     """The differences that are shown and turn round: how much it matters, how, and what is then said."""
-    by_place = {tuple(sorted(place_without(run_of(run), "seed"))): run for run in study.runs if run.outcome}
-    axis = (Baseline.parse(study.baseline) or Baseline("")).axis
+    by_place = {
+        tuple(sorted(aggregate.place_without(run_of(run), "seed"))): run for run in study.runs if run.outcome
+    }
+    axis = (aggregate.Baseline.parse(study.baseline) or aggregate.Baseline("")).axis
     for each in _conclusions(study):
         if each.metric not in metrics:
             continue
@@ -151,7 +141,7 @@ def _turned(better: pd.DataFrame, worse: pd.DataFrame) -> Iterator[tuple[Verdict
             yield verdict, name
 
 
-def run_of(run: StudiedRun) -> MeasuredRun:
+def run_of(run: StudiedRun) -> aggregate.MeasuredRun:
     """What is measured first of a run."""
     return run.measured[0]
 
@@ -178,7 +168,7 @@ def statistics(study: Study) -> Iterator[Check]:
     """Whether there are enough units, independent of each other, to tell a difference from chance."""
     if not study.is_campaign:
         return
-    measured: list[MeasuredRun] = [each for run in study.runs for each in run.measured]
+    measured: list[aggregate.MeasuredRun] = [each for run in study.runs for each in run.measured]
     planned = [run.axes | {"part": part} for run in study.runs for part in [*run.windows] or [""]]
     axes = [dict(each.axes) for each in measured] or planned
     unit = study.unit or next((axis for axis in ("part", "seed") if len(_choices(axes, axis)) > 1), "")
@@ -245,20 +235,24 @@ def _tests(study: Study) -> Iterator[Check]:
         yield Check("tests", "ok", f"{about}, and the sign test contradicts none")
 
 
-def _clustering(study: Study, measured: Sequence[MeasuredRun]) -> Iterator[Check]:
+def _clustering(study: Study, measured: Sequence[aggregate.MeasuredRun]) -> Iterator[Check]:
     """Whether successive parts depend on each other: in each log, over all rows and metrics."""
-    baseline = Baseline.parse(study.baseline)
-    unit = unit_of(measured, "part")
-    partners = partners_of(measured, baseline) if baseline else {}
-    groups: list[Group[MeasuredRun]] = grouped(measured, lambda run: place_without(run, *repeated_axes(unit)))
+    baseline = aggregate.Baseline.parse(study.baseline)
+    unit = aggregate.unit_of(measured, "part")
+    partners = aggregate.partners_of(measured, baseline) if baseline else {}
+    groups: list[aggregate.Group[aggregate.MeasuredRun]] = aggregate.grouped(
+        measured, lambda run: aggregate.place_without(run, *aggregate.repeated_axes(unit))
+    )
     series: dict[str, list[list[float]]] = {}
     for group in groups:
         if group.unstable or (baseline and baseline.is_of(group.runs[0])):
             continue
         for metric in study.metrics:
             if baseline:
-                pairs = pairs_of(metric, group.runs, partners)
-                values = [*means_by_unit(((run, mine - its) for run, mine, its in pairs), unit).values()]
+                pairs = aggregate.pairs_of(metric, group.runs, partners)
+                values = [
+                    *aggregate.means_by_unit(((run, mine - its) for run, mine, its in pairs), unit).values()
+                ]
             else:
                 values = [*group.by_unit(metric, unit).values()]
             series.setdefault(group.runs[0].axes.get("log", ""), []).append(values)

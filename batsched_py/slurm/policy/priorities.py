@@ -2,11 +2,16 @@
 
 Each factor lies between 0 and 1 and is multiplied with its weight; the sum, less the job's ``nice``, is cut
 to a whole number. The functions of numbers alone can be held against what ``sprio`` prints.
+
+Jobs come before those that they may preempt by QOS, whatever the priorities. Slurm compares two jobs at a
+time, so with a QOS that has nothing to do with preemption its order may depend on chance. Here such a QOS has
+the first turn.
 """
 
 import logging
 from abc import ABC, abstractmethod
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Any, cast
@@ -15,12 +20,55 @@ from msgspec import Struct
 
 from batsched_py.errors import InputError
 from batsched_py.ledger.queue import Waiting
+from batsched_py.protocol.dependencies import array_of
 from batsched_py.schedulers.formulas import USAGE, Formula
 from batsched_py.slurm.policy.fair_share import Branch, FairShare, Resets
 from batsched_py.slurm.policy.job import PartitionRecord, RunningRecord, WaitingRecord
 from batsched_py.slurm.policy.limits import Accounts
 from batsched_py.slurm.policy.nodes import KIBIBYTES, Machine
 from batsched_py.slurm.policy.settings import Configuration, Priority
+
+RUNS_ALREADY = -1_000_000
+"""The turn of jobs that are to run from the beginning on: before any other."""
+
+
+def turns_of(configuration: Configuration) -> Mapping[str | None, int]:
+    """In which turn the jobs of each QOS come: before those of all QOS that it may preempt.
+
+    A QOS that has nothing to do with preemption comes in the first turn.
+    """
+    has_turns = configuration.preemption.type == "qos" and configuration.preemption.mode != "off"
+    preempts = {each.name: set(each.preempt) for each in configuration.qos if has_turns}
+    below = dict.fromkeys(preempts, 0)
+    for _ in preempts:  # a chain of them is no longer than that
+        for name, others in preempts.items():
+            below[name] = max([below[name], *(below[each] + 1 for each in others & below.keys() - {name})])
+    most = max(below.values(), default=0)
+    has_part = {name for name, others in preempts.items() if others}.union(*preempts.values())
+    return defaultdict(lambda: -most, {name: -below[name] for name in has_part & below.keys()})
+
+
+class AgesOfTasks:
+    """Since when the tasks of arrays with a limit (``%2``) grow older.
+
+    A task joins the queue when one before it has ended. Only if as many as may run did so until then, Slurm
+    has held the rest of the array, and its age begins anew; otherwise it is as old as the first task.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+
+    def settle(self, records: Sequence[WaitingRecord], running: Sequence[RunningRecord]) -> None:
+        """Give a job that joins the queue its age, if it is such a task."""
+        array = array_of(records[0].job)
+        if array is None or array.limit is None:
+            return
+        nb_running = sum(each.waiting.array == array.name for each in running)
+        if array.name not in self._since or nb_running + 1 >= array.limit:
+            self._since[array.name] = records[0].aged
+        for record in records:
+            record.aged = self._since[array.name]
+
 
 _log = logging.getLogger(__name__)
 

@@ -28,12 +28,18 @@ from batsched_py.slurm.policy.job import (
 from batsched_py.slurm.policy.limits import Accounts, Limits
 from batsched_py.slurm.policy.nodes import Machine, Node, natural, places
 from batsched_py.slurm.policy.plan import kernel_of
-from batsched_py.slurm.policy.priorities import Basic, ByFormula, Multifactor, Priorities
+from batsched_py.slurm.policy.priorities import (
+    RUNS_ALREADY,
+    Basic,
+    ByFormula,
+    Multifactor,
+    Priorities,
+    turns_of,
+)
 from batsched_py.slurm.policy.selection import bits
 from batsched_py.slurm.policy.settings import ROOT, Configuration, NodeSettings, Partition, Switch
 from batsched_py.slurm.policy.state import Preemption, Reservations, State
 from batsched_py.slurm.policy.topology import Switches
-from batsched_py.slurm.policy.turns import RUNS_ALREADY, turns_of
 
 #: What shapes a request beside its resources and its GPUs: jobs that are alike in this ask for the same.
 _shape = attrgetter(

@@ -25,11 +25,11 @@ from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord, fields_of
 from batsched_py.slurm.policy.loops import Backfill, MainLoop
 from batsched_py.slurm.policy.nodes import Share
 from batsched_py.slurm.policy.power_saving import PowerSaving
+from batsched_py.slurm.policy.priorities import AgesOfTasks
 from batsched_py.slurm.policy.settings import Configuration, read_configuration
 from batsched_py.slurm.policy.setup import Never, Setup
 from batsched_py.slurm.policy.submit_plugin import Refused, Submissions
 from batsched_py.slurm.policy.taking import Hosts
-from batsched_py.slurm.policy.turns import AgesOfTasks
 
 _log = logging.getLogger(__name__)
 

@@ -25,16 +25,8 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.protocol.requests import amount
+from batsched_py.workload import models
 from batsched_py.workload.description.jobs import requested
-from batsched_py.workload.models import (
-    START,
-    WORK_HELP,
-    Columns,
-    LearningModel,
-    Parameters,
-    Progress,
-    Work,
-)
 from batsched_py.workload.models.lublin import job_sizes
 from batsched_py.workload.swf.conventions import LOG_SPEED
 from batsched_py.workload.swf.log import DAY, Floats, Integers, SwfLog, local_time, start_of, wall_clock
@@ -221,7 +213,7 @@ _Amount = Annotated[float, Meta(ge=0, le=1e300)]
 _Quantiles = Annotated[list[_Amount], Meta(min_length=len(_RANKS), max_length=len(_RANKS))]
 
 
-class SlotsParameters(Parameters):
+class SlotsParameters(models.Parameters):
     """What the model learns of a log."""
 
     first_day: Annotated[int, Meta(ge=0, le=20_000_000)]
@@ -250,7 +242,7 @@ class SlotsParameters(Parameters):
 
 
 @dataclass
-class Slots(LearningModel):
+class Slots(models.LearningModel):
     """AccaSim's generator: submissions by slots of the day, durations by the work of a job.
 
     Jobs with ``limits`` have requests, which workloads of Batsim (.json) and tables (.csv) keep and SWF does
@@ -282,7 +274,7 @@ class Slots(LearningModel):
             "like gpu:560."
         ),
     ] = ""
-    work: Annotated[Work, Meta(description=WORK_HELP)] = "log"
+    work: Annotated[models.Work, Meta(description=models.WORK_HELP)] = "log"
     parameters: SlotsParameters | None = field(default=None, init=False)
 
     def machine(self, learned: SlotsParameters) -> int:
@@ -293,7 +285,9 @@ class Slots(LearningModel):
         """The midnight before the log that was learned from, so that months are in the same places."""
         return learned.first_day * int(DAY)
 
-    def learn(self, jobs: SwfLog, source: str, machine: int, progress: Progress | None) -> SlotsParameters:
+    def learn(
+        self, jobs: SwfLog, source: str, machine: int, progress: models.Progress | None
+    ) -> SlotsParameters:
         """Learn shares and quantiles."""
         sizes = requested(jobs)
         clock = wall_clock(jobs, jobs.submit)
@@ -301,7 +295,7 @@ class Slots(LearningModel):
         if clock.max() > _LONGEST * DAY:
             raise InputError(f"{jobs.path or 'the log'}: covers more than {_LONGEST:,} days, as no log does")
         months_are_known = start_of(jobs) is not None
-        first_day = START // int(DAY)
+        first_day = models.START // int(DAY)
         if months_are_known:
             day = local_time(jobs, jobs.submit[:1]).astype("datetime64[D]").astype(np.int64)
             first_day = max(int(day[0]), 0)
@@ -321,7 +315,7 @@ class Slots(LearningModel):
             **_shares_of_sizes(sizes),
         )
 
-    def draw(self, learned: SlotsParameters, jobs: int, random: np.random.Generator) -> Columns:
+    def draw(self, learned: SlotsParameters, jobs: int, random: np.random.Generator) -> models.Columns:
         """Draw jobs for the machine that is asked for."""
         machine = self.machine(learned)
         units = UnitRequests.read(self.limits, self.performance, self.speed)
@@ -343,7 +337,7 @@ class Slots(LearningModel):
             **more,
         }
 
-    def draw_like(self, learned: SlotsParameters, jobs: int, random: np.random.Generator) -> Columns:
+    def draw_like(self, learned: SlotsParameters, jobs: int, random: np.random.Generator) -> models.Columns:
         """Draw jobs for the machine of the log."""
         return Slots().draw(learned, jobs, random)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.workload.sources import read_log
-from batsched_py.workload.sources.separators import realigned
+from batsched_py.workload.sources.sacct import realigned
 
 NAMES = ["JobID", "Constraints", "NNodes", "JobName", "State"]
 
