@@ -7,12 +7,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from batsched_py.decision.process import DecisionProcess
 from batsched_py.protocol.jobs import Job
 from batsched_py.protocol.profiles import Delay
+from batsched_py.schedulers.cluster import Cluster
 from batsched_py.simulator.machine_files import NodeKind, platform_of
-from batsched_py.slurm.policy.settings import Configuration, Reservation, Scheduling, Selection
+from batsched_py.slurm.policy.settings import Configuration, Qos, Reservation, Scheduling, Selection
 from batsched_py.slurm.policy.state import Reservations
 from batsched_py.slurm.reservations import written_out
 from batsched_py.testing.runs import rows_of
@@ -101,6 +103,17 @@ def test_a_flexible_one_binds_its_jobs_to_neither_its_nodes_nor_its_time() -> No
     assert (known.last_end(job("two")), known.last_end(job("one"))) == (inf, 200)
 
 
+class Patient(Twin):
+    """Fails if it is called more often than the few jobs of a test need, as where a run does not end."""
+
+    nb_calls = 0
+
+    def schedule(self, cluster: Cluster) -> None:
+        self.nb_calls += 1
+        assert self.nb_calls < 5000
+        super().schedule(cluster)
+
+
 def starts(
     configuration: Configuration, *jobs: tuple[float, float, dict[str, Any]]
 ) -> dict[str, tuple[float, float]]:
@@ -111,8 +124,9 @@ def starts(
         for number, (at, length, told) in enumerate(jobs, start=1)
     ]
     profiles = {str(length): Delay(length) for _, length, _ in jobs}
-    rows = rows_of(DecisionProcess(Twin(configuration)), Workload("w0", made, profiles, 8), platform)
-    return {row["job_id"]: (float(row["starting_time"]), float(row["finish_time"])) for row in rows}
+    rows = rows_of(DecisionProcess(Patient(configuration)), Workload("w0", made, profiles, 8), platform)
+    ran = (row for row in rows if row["starting_time"])
+    return {row["job_id"]: (float(row["starting_time"]), float(row["finish_time"])) for row in ran}
 
 
 def test_a_magnetic_one_draws_the_jobs_of_its_users() -> None:
@@ -151,6 +165,37 @@ def test_one_that_comes_again_does_so_for_two_weeks_if_nothing_tells_how_long(fl
     assert (written[0].start, written[0].end, written[0].flags) == (100, 200, ("maint",))
     period = 14 / count * 86400
     assert (written[-1].start, written[-1].created) == (100 + 13 * 86400 - (period - 86400), written[-2].end)
+
+
+YEAR = 365 * 86400
+OVER = Reservation(name="over", start=0, end=1000, nodes="n2", users=("eve",))
+LIMITED = Configuration(enforce=("limits", "qos"), qos=(Qos(name="normal", grp_tres={"cpu": 2}),))
+
+
+@pytest.mark.parametrize(
+    ("reservation", "count"),
+    [
+        pytest.param(OVER, 2, id="over"),
+        pytest.param(replace(OVER, end=YEAR), 2, id="a year"),
+        pytest.param(replace(OVER, start=YEAR, end=YEAR + 60), 2, id="in a year"),
+        pytest.param(replace(OVER, nodes="n[1-2]", flags=("maint",), end=inf), 2, id="without end"),
+        pytest.param(None, 150, id="more jobs than are looked at"),
+    ],
+)
+def test_a_run_ends_though_jobs_wait_for_ever(reservation: Reservation | None, count: int) -> None:
+    """A limit keeps all of them from starting; only where time may matter are they looked at again."""
+    reservations = () if reservation is None else (reservation,)
+    configuration = replace(LIMITED, reservations=reservations)
+    assert starts(configuration, *[(5.0 * place, 50.0, {"user": "ann"}) for place in range(count)]) == {}
+
+
+@pytest.mark.parametrize("flags", [(), ("maint",)])
+def test_jobs_start_when_a_reservation_of_a_year_is_over(flags: Any) -> None:
+    """At the next look at the queue, or in the next cycle."""
+    whole = Reservation(name="whole", start=0, end=YEAR, nodes="n[1-2]", users=("eve",), flags=flags)
+    job = (10.0, 50.0, {"user": "ann"})
+    found = starts(Configuration(reservations=(whole,)), (0.0, 50.0, {"user": "ann"}), job)
+    assert len(found) == 2 and all(YEAR <= start < YEAR + 130 for start, _ in found.values())
 
 
 def test_accounts_may_use_a_reservation_and_some_may_not() -> None:

@@ -35,12 +35,18 @@ class MainLoop:
         self._depends_on_time = bool(state.configuration.scheduling.bf_min_age_reserve)
         self._last = -1, -1
         """The changes of the state before the last look that started nothing and was not cut."""
+        self._last_full = -1, -1
+        """The same before the last look at the whole queue."""
+        self.seen = -1
+        """When that was."""
         self._marks = False
         """Whether it has noted of a job that others keep it waiting: that counts as a change of the job."""
 
     def run(self, now: int, start: Start, full: bool, cancel: Cancel | None = None) -> bool:
         """Look at the ``full`` queue or at its first jobs; whether it has noted why jobs wait."""
         state, changes = self._state, self._state.changes
+        if full:
+            self._last_full, self.seen = changes, now
         if full and changes == self._last:
             return self._marks
         self._marks = False
@@ -49,6 +55,11 @@ class MainLoop:
         if finds_same and is_whole and not (self._depends_on_time or state.waits_for_reservations(now)):
             self._last = changes
         return self._marks
+
+    @property
+    def has_seen_all(self) -> bool:
+        """Whether nothing has changed but the time since the last look at the whole queue."""
+        return self._state.changes == self._last_full
 
     def _look(self, now: int, start: Start, full: bool, cancel: Cancel | None) -> bool:
         """Start those that may start; whether it has not stopped because it was to look at some only."""
@@ -383,10 +394,11 @@ class Backfill:
         """Until when this cycle holds: until its plan changes, a time limit is over, or a job may start."""
         state, now = self._state, self._now
         must_look = self._settings.bf_min_age_reserve or self.goes_on_anyway
-        if self._started or self._makes_way or must_look or state.waits_for_reservations(now):
+        meets_reservations = bool(state.running) and state.waits_for_reservations(now)
+        if self._started or self._makes_way or must_look or meets_reservations:
             return now
         moments = self._plan.next_change(now), state.next_moment(now), state.limits.spent.next_time
-        return min(state.future.first_end, *moments)
+        return min(state.future.first_end, *moments, state.next_of_reservations(now))
 
     def _are_enough(self, record: WaitingRecord) -> bool:
         """Whether enough jobs of the same kind were looked at; otherwise this one is counted."""

@@ -471,9 +471,14 @@ class Slurm(Scheduler):
             due = min(due, self._time_limits.look_from(now + MOMENT) if any(ready) else inf)
         if state.waiting:
             # from when on a look at the whole queue may start a job that the last one did not start
-            matters_now = state.reservations or self._reordered or len(state.waiting) > self._depth
-            due = min(due, self._clock.next_time(now if matters_now else state.next_moment(now)))
-            if self._running or state.limits.eases(state.waiting):
+            is_partial = bool(state.reservations) or len(state.waiting) > self._depth
+            has_seen_all = self._main_loop.has_seen_all and not state.running
+            matters_now = self._reordered or (is_partial and not has_seen_all)
+            since = self._main_loop.seen if is_partial else now
+            reserved = inf if matters_now else state.next_of_reservations(since)
+            matters = now if matters_now else min(reserved, state.next_moment(since))
+            due = min(due, self._clock.next_time(matters))
+            if self._running or reserved < inf or state.limits.eases(state.waiting):
                 due = min(due, self._priorities.next_time, state.limits.spent.next_time)
         elif self._running and state.limits.kills:
             due = min(due, state.limits.spent.next_time)

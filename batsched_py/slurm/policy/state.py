@@ -4,10 +4,10 @@ Jobs that make way for others are cancelled or put back into the queue. They can
 them in. Elsewhere no job makes way whose mode is ``requeue``.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import ceil, floor, inf
 
 from msgspec import Struct
 
@@ -200,6 +200,12 @@ class Reservations:
     def __init__(self, settings: Sequence[Reservation], machine: Machine) -> None:
         self._machine = machine
         self.all = [Reserved(each, machine.written(each.nodes)) for each in settings]
+        starts, ends = [each.start for each in settings], [each.end for each in settings if each.end < inf]
+        moments = [*(each.created for each in settings), *starts, *ends, *(floor(end) + 1 for end in ends)]
+        self._moments = sorted({ceil(each) for each in moments})
+        """When any is made, begins and ends, and the second after its end."""
+        self._starts, self._ends = sorted(starts), sorted(ends)
+        self.last_moment = max(self._moments, default=-inf)
 
     def __bool__(self) -> bool:
         return bool(self.all)
@@ -228,7 +234,7 @@ class Reservations:
                 if reserved.settings.created > now or not reserved.overlaps(start, length):
                     continue
                 if "maint" in reserved.settings.flags and part & ~reserved.nodes == 0:
-                    if not moves:
+                    if not moves or reserved.settings.end == inf:
                         return None
                     start = int(reserved.settings.end)
                     break
@@ -279,8 +285,29 @@ class Reservations:
 
         Time 0 is so far from the beginning of a step of the grid.
         """
-        ends = [each.settings.end for each in self.all if time <= each.settings.end]
-        return -int(-(min(ends) + origin) // resolution) * resolution - origin if ends else 0
+        place = bisect_left(self._ends, time)
+        if place == len(self._ends):
+            return 0
+        return -int(-(self._ends[place] + origin) // resolution) * resolution - origin
+
+    def next_moment(
+        self, now: float, lengths: Iterable[int], window: int, resolution: int, origin: int
+    ) -> float:
+        """When they may keep off other jobs of these lengths than they do now, if nothing else happens.
+
+        That is also when a job would meet one that it does not meet yet, and when a plan that begins then
+        reaches beyond the end of one.
+        """
+        later = self._moments[bisect_right(self._moments, now) :][:1]
+        for length in lengths:
+            place = bisect_left(self._starts, length + floor(now))
+            later += [floor(start) + 1 - length for start in self._starts[place : place + 1]]
+        reach = max(resolution, 2) - window
+        for end in self._ends[bisect_left(self._ends, now - reach - resolution) :]:
+            if (moment := self.next_end(ceil(end), resolution, origin) + reach) > now:
+                later.append(moment)
+                break
+        return min(later, default=inf)
 
 
 @dataclass(eq=False)
@@ -353,6 +380,17 @@ class State:
         return bool(self.reservations) and (
             any(each.settings.end > now for each in self.reservations.all)
             or any(record.fields.reservation for record in self.waiting)
+        )
+
+    def next_of_reservations(self, now: float) -> float:
+        """When reservations may let jobs start that wait now, or keep other nodes for somebody."""
+        if now >= self.reservations.last_moment:
+            return inf
+        lengths = {60 * limit for each in self.waiting for limit in (each.limit, each.least_limit)}
+        settings = self.configuration.scheduling
+        resolution = max(int(settings.bf_resolution), 1)
+        return self.reservations.next_moment(
+            now, lengths, int(settings.bf_window), resolution, self.configuration.origin
         )
 
     @property
