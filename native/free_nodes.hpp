@@ -171,7 +171,7 @@ private:
         const Known& known = known_of(request);
         if (known.unfit_since == nb_given_) return true;
         return beside && beside->ends_after(estimate) && known.refused_beside == beside->arrival &&
-               known.refused_since == nb_changes_;
+               known.refused_since == nb_changes_ && !(counts_all_ends && beside->is_late());
     }
 
     // Whether the job with a reservation has a place at the shadow time although another one has this.

@@ -62,10 +62,9 @@ public:
     // Behind which arrival jobs have to be looked at that may start beside a reservation. If nothing has happened but
     // submissions since all were tried, those that would have delayed it still would.
     int64_t tried(const Reservation& reservation) const {
-        if (free->counts_all_ends && running.next_end_after(-INFINITY) <= now()) return 0;
         bool same = reservation.arrival && tried_.arrival == reservation.arrival && tried_.nb_changes == nb_changes_ &&
                     tried_.nb_started == running.nb_started();
-        return same ? tried_.last : 0;
+        return same && !(free->counts_all_ends && reservation.is_late()) ? tried_.last : 0;
     }
 
     // All jobs up to an arrival were tried, from when there had been so many changes.

@@ -34,6 +34,9 @@ struct Reservation {
     Request request = {}, extra = {};
     NodesAhead at_shadow_time = {};  // on a machine of nodes: what will be free then, before the job starts
 
+    // Whether jobs run on after their expected ends, of which more count as time goes by, if all ends do.
+    bool is_late() const { return shadow_time <= now; }
+
     // Whether a job that starts now and runs for so long would still run at the shadow time.
     bool ends_after(double estimate) const { return !(now + estimate <= shadow_time); }
 

@@ -284,7 +284,7 @@ def test_idle_hosts_sleep_in_both_engines(tmp_path_factory: pytest.TempPathFacto
         policy = Sleeping(
             after=random.choice((0.0, 0.4, 3.0, 20.0)), sleep_pstate=random.choice((None, None, 4))
         )
-        policy.inner = Easy()  # type: ignore[misc]
+        policy.inner = Easy(ends=random.choice(("needed", "all")))  # type: ignore[misc]
         times = {"launch_time": random.choice((0.0, 1.5)), "cleaning_time": random.choice((0.0, 0.5))}
         users = UsersOf(USERS.create("rigid", {}), [workload]) if random.random() < 0.3 else ()
         process = DecisionProcess(policy, users, outlook=lambda hosts: known)

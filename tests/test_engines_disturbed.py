@@ -42,7 +42,8 @@ from tests.test_engines import (
     run,
 )
 
-POLICIES = ("conservative", "easy", "easy-sjbf", "fcfs", "filler", "random", "user-aware")
+PLAIN = ("conservative", "easy", "easy-sjbf", "fcfs", "filler", "random", "user-aware")
+POLICIES: list[tuple[str, dict[str, str]]] = [*((name, {}) for name in PLAIN), ("easy", {"ends": "all"})]
 
 
 def random_outages(random: Random, hosts: int = HOSTS) -> Iterator[ev.Event]:
@@ -98,7 +99,7 @@ def disturbances(random: Random) -> dict[str, Any]:
 
 
 def policy_of(random: Random, seed: int) -> Scheduler:
-    return Erratic(seed) if random.random() < 0.6 else SCHEDULERS.create(random.choice(POLICIES), {})
+    return Erratic(seed) if random.random() < 0.6 else SCHEDULERS.create(*random.choice(POLICIES))
 
 
 def outcome_of(

@@ -186,7 +186,7 @@ def _lets_hosts_sleep_in_library(setup: Setup, process: DecisionProcess) -> bool
     platform = setup.platform
     return (
         type(inner).__module__ == "batsched_py.schedulers.easy"
-        and (inner.order, inner.backfill, inner.ends) == ("submission", "submission", "needed")
+        and inner.order == inner.backfill == "submission"
         and getattr(inner.schedule, "in_library", None) == "easy"
         and policy.selection == "lowest"
         and isfinite(policy.after)

@@ -109,19 +109,25 @@ class Ledger:
         return self.free.reservation(job, now, self.running, unavailable, to_wake, limits, all_ends)
 
     def fitting(
-        self, condition: Condition | None, score: Score | None, only_new: bool, beside: Reservation | None
+        self,
+        condition: Condition | None,
+        score: Score | None,
+        only_new: bool,
+        beside: Reservation | None,
+        all_ends: bool = False,
     ) -> Iterator[Job]:
         """The waiting jobs that fit, meet a condition and do not delay a reservation, one after another.
 
         If nothing has happened but submissions since all were tried beside a reservation, those that would
-        have delayed it still would, and are not looked at again.
+        have delayed it still would, and are not looked at again. Not so with ``all_ends`` where jobs run on
+        after their expected ends: the shadow time is now, and as time goes by more of them count.
         """
         queue, nb_changes = self.queue, self._nb_changes
         behind = queue._nb_settled if only_new else 0
         if beside is None:
             return self.free.search(queue, behind, condition, score, beside)
         tried = (beside.job, nb_changes, self.running._count)
-        if self._tried[:3] == tried:
+        if self._tried[:3] == tried and not (all_ends and beside.shadow_time <= beside.now):
             behind = max(behind, self._tried[3])
         nb_arrived = queue._nb_arrived
         found = self.free.search(queue, behind, condition, score, beside)

@@ -229,7 +229,7 @@ class Cluster(Live):
             raise expected("a Reservation", beside)
         if self.limits:
             return self._fitting_within_limits(condition, score, only_new, beside)
-        return self._ledger.fitting(condition, score, only_new, beside)
+        return self._ledger.fitting(condition, score, only_new, beside, self.counts_all_ends)
 
     def _fitting_within_limits(
         self, condition: Condition | None, score: Score | None, only_new: bool, beside: Reservation | None

@@ -19,9 +19,11 @@ from batsched_py.protocol.profiles import Delay, Homogeneous
 from batsched_py.schedulers import SCHEDULERS, Scheduler
 from batsched_py.schedulers.cluster import Cluster
 from batsched_py.simulator.agenda import read_events
+from batsched_py.simulator.machine_files import NodeKind, platform_of
 from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.platform import Platform
 from batsched_py.simulator.setup import Setup
+from batsched_py.testing import JobSpec, workload_of
 from batsched_py.workload.model import Workload
 from tests.test_engines import HOSTS, Erratic, native_only, on_both, outcome_with_users, random_workload
 
@@ -64,6 +66,27 @@ def test_hosts_do_not_compute_while_jobs_are_launched_and_cleaned_up(engine: str
     head, row = files["schedule.csv"].decode().splitlines()
     summary = dict(zip(head.split(","), row.split(","), strict=True))
     assert (summary["time_computing"], summary["time_idle"]) == ("40.000000", "14.000000")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("nodes", [[], [NodeKind([f"n{number}" for number in range(6)], 1, {})]])
+def test_all_ends_count_of_jobs_that_run_on_after_them(
+    engine: str, nodes: list[NodeKind], tmp_path: Path
+) -> None:
+    """From 12 on, the head is expected to leave two hosts free; at 13 the policy is asked again."""
+    jobs = [
+        JobSpec("late", 0, 1, 10, 10),
+        JobSpec("later", 0, 2, 12, 12),
+        JobSpec("long", 0, 2, 100, 100),
+        JobSpec("head", 1, 2, 5, 5),
+        JobSpec("small", 2, 1, 50, 50),
+        JobSpec("large", 13, 6, 5, 5),
+    ]
+    machine = platform_of(nodes, {}, "six") if nodes else Platform.homogeneous(6)
+    setup = Setup(machine, [workload_of(jobs)], launch_time=10.0)
+    run(engine, setup, SCHEDULERS.create("easy", {"ends": "all"}), tmp_path / "out")
+    table = read_schedule(tmp_path / "out_jobs.csv").set_index("job_id")["starting_time"]
+    assert (table["small"], table["head"]) == (23.0, 32.0)
 
 
 class Killer(Scheduler):
