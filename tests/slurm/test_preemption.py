@@ -40,10 +40,12 @@ from batsched_py.workload.model import Workload
 from tests.slurm.scenario import RECORDED, Twin
 
 
-def simulate(mode: PreemptMode, users: bool = False, **slurm: Any) -> dict[str, dict[str, str]]:
+def simulate(
+    mode: PreemptMode, users: bool = False, exempt_time: float = 0.0, **slurm: Any
+) -> dict[str, dict[str, str]]:
     """Two jobs run when a third one comes that may preempt them; the first has these fields."""
     configuration = Configuration(
-        preemption=Preemption("partition_prio", mode),
+        preemption=Preemption("partition_prio", mode, exempt_time=exempt_time),
         partitions=(Partition(name="low", default=True), Partition(name="high", priority_tier=2)),
     )
     platform = platform_of(
@@ -67,6 +69,13 @@ def simulate(mode: PreemptMode, users: bool = False, **slurm: Any) -> dict[str, 
 def job(name: str, at: float, nodes: int, partition: str, **slurm: Any) -> Job:
     request = {"nodes": nodes, "exclusive": True, "partitions": [partition]}
     return Job(f"w0!{name}", at, nodes, 7200.0, "long", {"request": request, "slurm": slurm})
+
+
+def test_a_job_makes_way_when_its_exempt_time_is_over() -> None:
+    """At the next look at the whole queue, although nothing else happens then."""
+    rows = simulate("cancel", exempt_time=1000.0)
+    assert rows["old"]["final_state"] == "COMPLETED_KILLED"
+    assert 1000 < float(rows["first"]["starting_time"]) < 1070
 
 
 def test_the_oldest_job_of_the_lower_tier_is_cancelled() -> None:

@@ -42,6 +42,7 @@ class Preemption:
         )
         """What tells how jobs make way: partitions or QOS."""
         self._exempt_times: dict[str, dict[str, float]] = {}
+        self._exempts = self._settings.type != "none" and any(map(self._exempt_time, self._tellers))
 
     def candidates(
         self, record: WaitingRecord, running: Sequence[RunningRecord], now: int
@@ -56,6 +57,20 @@ class Preemption:
             if exempt is not None and now - each.start >= exempt and each.share.nodes & nodes:
                 found.append(each)
         return sorted(found, key=self._importance)
+
+    def next_moment(
+        self, waiting: Iterable[WaitingRecord], running: Sequence[RunningRecord], now: float
+    ) -> float:
+        """When the next running job may have to make way for one that waits, and is exempt from that now."""
+        if not self._exempts:
+            return inf
+        yielding = {self._called(each): self._yielding(each) for each in waiting}
+        moments = (
+            each.start + times.get(self._called(each.waiting), -inf)
+            for times in yielding.values()
+            for each in running
+        )
+        return min((moment for moment in moments if moment > now), default=inf)
 
     def may_make_way_for(self, record: WaitingRecord) -> bool:
         """Whether jobs of some partition or QOS make way for a job."""
@@ -399,14 +414,13 @@ class State:
         return any(record.fields.het for record in self._special)
 
     def next_moment(self, now: float) -> float:
-        """When the next job may start that may not start now, or is given up."""
-        if not self._special:
-            return inf
+        """When the next job may start that may not start now, or is given up, or others make way for it."""
         moments = [
             moment
             for each in self._special
             for moment in (each.eligible, each.latest_start + 1, each.patient_until)
         ]
+        moments.append(self.preemption.next_moment(self.waiting, self.running, now))
         return min([moment for moment in moments if moment > now], default=inf)
 
     def relax(self, now: float) -> None:
