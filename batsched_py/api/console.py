@@ -1,5 +1,7 @@
 """A console for tables and pictures whose text may come from files."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterable, Sequence
 from typing import IO

@@ -1,5 +1,7 @@
 """How policies rank on a log and on logs of models: whether a study of the model would conclude the same."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Final

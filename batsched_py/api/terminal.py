@@ -5,6 +5,8 @@ cursor, change colours or even type keys. Here it is shown without; on a whole s
 :class:`~batsched_py.api.console.TextConsole` does the same.
 """
 
+from __future__ import annotations
+
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence

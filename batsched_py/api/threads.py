@@ -1,5 +1,7 @@
 """Tasks that several threads do, with what one thread would make of them."""
 
+from __future__ import annotations
+
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context

@@ -1,5 +1,7 @@
 """What a validator is told of a simulation beside its schedule, by the command and by programs alike."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import inf
 

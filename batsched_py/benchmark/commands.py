@@ -1,5 +1,7 @@
 """``batsched-py benchmark``: policies on fixed tasks, with results that anyone can repeat."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,5 +1,7 @@
 """``batsched-py batsim``: the built-in Batsim as a process of its own; ``platform``: its machines."""
 
+from __future__ import annotations
+
 import logging
 import os
 import shlex

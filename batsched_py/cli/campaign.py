@@ -1,5 +1,7 @@
 """``batsched-py campaign``: a table of simulations, from one file with one command."""
 
+from __future__ import annotations
+
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence

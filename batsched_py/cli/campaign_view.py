@@ -1,5 +1,7 @@
 """How a campaign looks on a terminal: its tables, its progress, or a live view of its runs."""
 
+from __future__ import annotations
+
 import csv
 import sys
 import time

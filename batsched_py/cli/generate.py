@@ -1,5 +1,7 @@
 """``batsched-py generate``, ``fit``, ``resample`` and ``compare``: logs of models, and how real they are."""
 
+from __future__ import annotations
+
 import logging
 import re
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """``batsched-py list``, ``schedulers``, ``users``, ``models``, ``changes``: what there is to choose from."""
 
+from __future__ import annotations
+
 import dataclasses
 import inspect
 import types

@@ -1,5 +1,7 @@
 """What is logged is shown as lines that look like the errors of the command."""
 
+from __future__ import annotations
+
 import logging
 from typing import TextIO
 

@@ -1,5 +1,7 @@
 """``batsched-py convert``, ``change``, ``describe`` and ``sessions``: logs, and what is in them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

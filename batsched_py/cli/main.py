@@ -1,5 +1,7 @@
 """The command ``batsched-py``: finds its commands, and turns errors into one line and an exit code."""
 
+from __future__ import annotations
+
 import _signal as signal  # type: ignore[import-not-found]  # the part of ``signal`` that needs no loading
 import errno
 import gc

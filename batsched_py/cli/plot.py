@@ -1,5 +1,7 @@
 """``batsched-py plot``: figures of schedules, logs and sessions."""
 
+from __future__ import annotations
+
 import ast
 import inspect
 from collections.abc import Sequence

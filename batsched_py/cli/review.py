@@ -1,5 +1,7 @@
 """``batsched-py review``: whether a reviewer would accept what a study concludes."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from os.path import isfile
 from pathlib import Path

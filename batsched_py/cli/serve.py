@@ -1,5 +1,7 @@
 """``batsched-py serve``, ``record`` and ``replay``: conversations with a Batsim that runs elsewhere."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

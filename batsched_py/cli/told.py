@@ -1,5 +1,7 @@
 """Options whose help is one line, and commands with such options only."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import click

@@ -3,6 +3,8 @@
 ``batsched-py saturation``: which load can the machine bear?
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,7 @@
 """``batsched-py slurm``: a twin of a Slurm cluster, and questions to it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,5 +1,7 @@
 """``batsched-py tune``: search the settings of a scheduler."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 

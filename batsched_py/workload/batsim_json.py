@@ -197,8 +197,8 @@ def read_content(path: str | Path) -> Content:
     members = _decode(path, dict)
     return Content(
         about={name: value for name, value in members.items() if name not in ("jobs", "profiles")},
-        ids=[fields["id"] for fields in members["jobs"]],
         jobs=list(_read_jobs(path, file, dialect, None)),
+        ids=[fields["id"] for fields in members["jobs"]],
         profiles={name: dialect.read_profile(fields) for name, fields in file.profiles.items()},
     )
 

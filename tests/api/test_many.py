@@ -178,7 +178,9 @@ def test_the_first_of_the_faults_is_told(log: bp.Log, at_a_time: set[str]) -> No
 def test_an_interruption_ends_all_threads(log: bp.Log, at_a_time: set[str]) -> None:
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        signal.setitimer(
+            signal.ITIMER_REAL, 0.2, 10
+        )  # again, for one that comes while garbage is looked for is lost
         with pytest.raises(KeyboardInterrupt):
             bp.simulate_many(log, ["easy", "conservative"] * 100_000, hosts=64)
     finally:

@@ -1,5 +1,7 @@
 """What the readers of SWF logs agree on: headers, how records become jobs, and how faults are reported."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

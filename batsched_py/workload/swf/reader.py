@@ -5,6 +5,8 @@ numbers. So a text is read in pieces of many lines at once, and only a piece tha
 is read line by line. Pieces are small enough for the arrays in between to stay in the processor's cache.
 """
 
+from __future__ import annotations
+
 import logging
 import re
 import warnings

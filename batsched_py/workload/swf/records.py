@@ -3,6 +3,8 @@
 A good line needs only commas to be JSON, and the JSON decoder checks the type and the range of every field.
 """
 
+from __future__ import annotations
+
 import re
 from array import array
 from collections.abc import Iterable
