@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.synthetic import write_log  # noqa: E402
 
 JOBS = 20_000
-ROUNDS = 3
+ROUNDS = 2
 
 #: The variants of batsched, and our policies that decide by the same rule or nearly.
 PAIRS = (("fcfs", "fcfs"), ("filler", "filler"), ("easy_bf", "easy"))
