@@ -133,7 +133,7 @@ def backtested(tmp_path: Path, *options: str) -> tuple[int, str, str]:
     rows = [
         f"{number} {number // 6 * 3600} -1 {(1800, 300, 900, 600)[number % 4]} "
         f"1 -1 -1 1 3600 -1 1 {number % 3} 1 1 1 1 -1 -1"
-        for number in range(1, 120)
+        for number in range(1, 72)
     ]
     path = tmp_path / "log.swf"
     path.write_text("; MaxProcs: 2\n" + "\n".join(rows) + "\n")
