@@ -10,7 +10,7 @@
 namespace batsched {
 
 // In which power states a host sleeps and computes, and through which it passes in between.
-struct Bed {
+struct SleepKind {
     struct Way {
         int64_t pstate;
         double seconds;
@@ -59,8 +59,8 @@ public:
     HostPool asleep{0}, switching{0};
     std::unordered_map<int64_t, Arrival> on_their_way;  // by the numbers of their arrivals in the agenda
 
-    // The kinds of beds, and the number of that of each host; negative for one that never sleeps.
-    PowerStates(std::vector<Bed> kinds, std::vector<int32_t> kind_of) : kinds_(std::move(kinds)), kind_of_(std::move(kind_of)) {
+    // The kinds of hosts, and the number of that of each host; negative for one that never sleeps.
+    PowerStates(std::vector<SleepKind> kinds, std::vector<int32_t> kind_of) : kinds_(std::move(kinds)), kind_of_(std::move(kind_of)) {
         for (size_t host = 0; host < kind_of_.size(); ++host) {
             auto number = static_cast<int64_t>(host);
             if (kind_of_[host] >= 0) can_sleep_.give({{number, number}});
@@ -68,13 +68,13 @@ public:
     }
 
     const HostPool& can_sleep() const { return can_sleep_; }
-    const Bed& bed(int64_t host) const { return kinds_[static_cast<size_t>(kind_of_[static_cast<size_t>(host)])]; }
+    const SleepKind& kind_of(int64_t host) const { return kinds_[static_cast<size_t>(kind_of_[static_cast<size_t>(host)])]; }
 
     // The hosts by the number of the power state that they are to reach.
     std::vector<Switch> requests(const Runs& hosts, bool to_sleep) const {
         std::map<int64_t, Runs> groups;
         for (int64_t host : each_host(hosts)) {
-            append_host(groups[to_sleep ? bed(host).pstate_asleep : bed(host).pstate_awake], host);
+            append_host(groups[to_sleep ? kind_of(host).pstate_asleep : kind_of(host).pstate_awake], host);
         }
         std::vector<Switch> requests;
         for (auto& [pstate, group] : groups) requests.push_back({group, to_sleep, pstate, count_hosts(group)});
@@ -84,9 +84,9 @@ public:
     // Hosts that follow each other and take the same way, and how long they are on it.
     std::vector<std::pair<double, Runs>> by_way(const Switch& request) const {
         std::vector<std::pair<double, Runs>> groups;
-        const Bed::Way* last = nullptr;
+        const SleepKind::Way* last = nullptr;
         for (int64_t host : each_host(request.hosts)) {
-            const Bed::Way& way = bed(host).way(request.to_sleep);
+            const SleepKind::Way& way = kind_of(host).way(request.to_sleep);
             if (!last || last->pstate != way.pstate || last->seconds != way.seconds) groups.push_back({way.seconds, {}});
             append_host(groups.back().second, host);
             last = &way;
@@ -128,7 +128,7 @@ public:
     }
 
 private:
-    std::vector<Bed> kinds_;
+    std::vector<SleepKind> kinds_;
     std::vector<int32_t> kind_of_;
     HostPool can_sleep_{0};
     std::deque<std::shared_ptr<Switch>> decided_;

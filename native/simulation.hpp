@@ -401,20 +401,20 @@ private:
         power_states->add_row(agenda.clock, request->hosts, request->to_sleep ? -2 : -1);
         ++rows.sums.nb_grouped_switches;
         rows.sums.nb_machine_switches += count_hosts(request->hosts);
-        std::vector<std::pair<double, HostPool>> travellers;  // by how long they are on their way
+        std::vector<std::pair<double, HostPool>> ways;  // by how long they are on their way
         for (const auto& [seconds, hosts] : power_states->by_way(*request)) {
             machines.turn(hosts, request->to_sleep ? Away::kSwitchingOff : Away::kSwitchingOn, 0, agenda.clock);
             for (int64_t host : each_host(hosts)) {
-                const Bed& bed = power_states->bed(host);
-                energy->meter.put_in_state(host, bed.way(request->to_sleep).power, agenda.clock);
-                energy->meter.put_load(host, bed.load, agenda.clock);
+                const SleepKind& kind = power_states->kind_of(host);
+                energy->meter.put_in_state(host, kind.way(request->to_sleep).power, agenda.clock);
+                energy->meter.put_load(host, kind.load, agenda.clock);
             }
             auto same = [seconds = seconds](const auto& group) { return group.first == seconds; };
-            auto group = std::find_if(travellers.begin(), travellers.end(), same);
-            if (group == travellers.end()) group = travellers.insert(group, {seconds, HostPool(0)});
+            auto group = std::find_if(ways.begin(), ways.end(), same);
+            if (group == ways.end()) group = ways.insert(group, {seconds, HostPool(0)});
             group->second.give(hosts);
         }
-        for (auto& [seconds, hosts] : travellers) {
+        for (auto& [seconds, hosts] : ways) {
             int64_t number = agenda.put(agenda.clock + seconds, Action::kArrive);
             power_states->on_their_way.emplace(number, Arrival{request, hosts.runs()});
         }
@@ -425,9 +425,9 @@ private:
     void arrive(int64_t number) {
         Arrival arrival = power_states->take_arrival(number);
         for (int64_t host : each_host(arrival.hosts)) {
-            const Bed& bed = power_states->bed(host);
+            const SleepKind& kind = power_states->kind_of(host);
             energy->meter.put_load(host, 0, agenda.clock);
-            energy->meter.put_in_state(host, arrival.request->to_sleep ? bed.asleep : bed.awake, agenda.clock);
+            energy->meter.put_in_state(host, arrival.request->to_sleep ? kind.asleep : kind.awake, agenda.clock);
         }
         auto after = arrival.request->to_sleep ? std::optional(Away::kSleeping) : std::nullopt;
         machines.turn(arrival.hosts, after, 0, agenda.clock);

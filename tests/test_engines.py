@@ -258,17 +258,19 @@ def random_sleepers(random: Random) -> Platform:
 
     kinds = []
     for _ in range(random.randint(1, 3)):
-        beds = random.choice(([], [(1, 2, 3)], [(0, 1, 3)], [(1, 3, 2), (4, 3, 5)]))
+        sleeps = random.choice(([], [(1, 2, 3)], [(0, 1, 3)], [(1, 3, 2), (4, 3, 5)]))
         states = [state(1e9 * random.choice((1.0, 1.7))) for _ in range(7)]
-        for way in {way for bed in beds for way in bed[1:]}:
+        for way in {way for each in sleeps for way in each[1:]}:
             states[way] = state(1 / random.choice((0.25, 2.0, 2.0, 7.3)))
-        awake = min({*range(7)} - {number for bed in beds for number in bed})
-        kinds.append((states, awake, {bed[0]: SleepState(*bed) for bed in beds}, random.choice((1, 1, 4))))
+        awake = min({*range(7)} - {number for each in sleeps for number in each})
+        kinds.append(
+            (states, awake, {each[0]: SleepState(*each) for each in sleeps}, random.choice((1, 1, 4)))
+        )
     hosts = []
     for number in range(HOSTS):
-        states, awake, beds, cores = random.choice(kinds)
+        states, awake, sleeps, cores = random.choice(kinds)
         properties = {"role": "", "wattage_per_state": ""}
-        hosts.append(PlatformHost(number, f"h{number}", states, awake, beds, properties, cores=cores))
+        hosts.append(PlatformHost(number, f"h{number}", states, awake, sleeps, properties, cores=cores))
     return Platform(hosts)
 
 

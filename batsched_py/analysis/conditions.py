@@ -102,7 +102,7 @@ def sleeps(lines: Iterable[str], name: str, schedule: pd.DataFrame) -> Iterator[
     """
     times = schedule[["submission_time", "starting_time", "finish_time"]].to_numpy()
     changes = list(_changes(lines, name, np.unique(times[np.isfinite(times)]).tolist()))
-    beds, moved = _beds(changes), HostSet()
+    sleep_states, moved = _sleep_states(changes), HostSet()
     board = _Board()
     for time, hosts, pstate in changes:
         if (way := _ON_THE_WAY.get(pstate)) is not None:
@@ -110,7 +110,7 @@ def sleeps(lines: Iterable[str], name: str, schedule: pd.DataFrame) -> Iterator[
             moved = moved | hosts
         else:
             arrived = hosts & board.those("falling asleep")
-            asleep = arrived | (hosts - moved if pstate in beds else HostSet())
+            asleep = arrived | (hosts - moved if pstate in sleep_states else HostSet())
             yield from board.turn(asleep, "asleep", time)
             yield from board.turn(hosts - asleep, None, time)
     yield from board.left()
@@ -130,9 +130,9 @@ def _changes(lines: Iterable[str], name: str, instants: Sequence[float]) -> Iter
     return read_lines(lines, name, "this is no change of a power state (time,machine_id,new_pstate)", read)
 
 
-def _beds(changes: Iterable[_Change]) -> set[int]:
+def _sleep_states(changes: Iterable[_Change]) -> set[int]:
     """The power states in which hosts sleep: they fall asleep into them, or take time to wake from them."""
-    beds: set[int] = set()
+    sleep_states: set[int] = set()
     present: dict[int, int] = {}
     begun: dict[int, tuple[State, float]] = {}
     for time, hosts, pstate in changes:
@@ -143,11 +143,11 @@ def _beds(changes: Iterable[_Change]) -> set[int]:
                 continue
             before, since = begun.pop(host, (None, time))
             if before == "falling asleep":
-                beds.add(pstate)
+                sleep_states.add(pstate)
             elif before == "waking up" and since < time and host in present:
-                beds.add(present[host])
+                sleep_states.add(present[host])
             present[host] = pstate
-    return beds
+    return sleep_states
 
 
 def _meant(time: float, instants: Sequence[float]) -> float:

@@ -222,7 +222,7 @@ class NativeSimulation(Simulation):
             if _in_library(type(self._policy).estimate) == "predictions":
                 self._engine.estimate_by(self._policy.predictions)
             if self._sleeps:
-                self._traces.let_hosts_sleep(scheduler.beds)
+                self._traces.let_hosts_sleep(scheduler.sleep_states)
                 self._engine.let_idle_hosts_sleep(scheduler.after)
             yield cluster
         except EventBroken:

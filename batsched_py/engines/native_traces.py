@@ -10,13 +10,13 @@ from batsched_py.simulator.outputs import Outputs
 from batsched_py.simulator.setup import Setup
 
 if TYPE_CHECKING:
-    from batsched_py.schedulers.idle_hosts import Beds
+    from batsched_py.schedulers.idle_hosts import SleepStates
     from batsched_py.simulator.energy import Bill
     from batsched_py.simulator.paje import PajeTrace
     from batsched_py.simulator.platform import PlatformHost, PowerState
 
 
-class _Bed(NamedTuple):
+class _SleepKind(NamedTuple):
     """In which power states a host sleeps and computes, and its ways there: number, seconds, watts."""
 
     pstate_asleep: int
@@ -28,7 +28,7 @@ class _Bed(NamedTuple):
     load: float
 
     @classmethod
-    def of(cls, host: PlatformHost, asleep: int, awake: int) -> _Bed:
+    def of(cls, host: PlatformHost, asleep: int, awake: int) -> _SleepKind:
         state, watts = host.sleep_states[asleep], [_watts(each) for each in host.pstates]
         off, on = [
             (way, 1 / host.pstates[way].speed, watts[way]) for way in (state.switch_off, state.switch_on)
@@ -83,15 +83,17 @@ class Traces:
         if self._setup.known is not NOTHING_KNOWN:
             self._engine.set_bill(self._bill)
 
-    def let_hosts_sleep(self, beds: Beds) -> None:
+    def let_hosts_sleep(self, sleep_states: SleepStates) -> None:
         """Hosts may go over to other power states."""
-        kinds: dict[_Bed, int] = {}
+        kinds: dict[_SleepKind, int] = {}
         kind_of = []
         for host in self._setup.platform.hosts:
-            asleep = beds.sleeps_in.get(host.id)
-            bed = None if asleep is None else _Bed.of(host, asleep, beds.wakes_in[host.id])
-            kind_of.append(-1 if bed is None else kinds.setdefault(bed, len(kinds)))
-        self._engine.set_beds(list(kinds), kind_of, self._write_power_states if self._outputs.files else None)
+            asleep = sleep_states.sleeps_in.get(host.id)
+            kind = None if asleep is None else _SleepKind.of(host, asleep, sleep_states.wakes_in[host.id])
+            kind_of.append(-1 if kind is None else kinds.setdefault(kind, len(kinds)))
+        self._engine.set_sleep_kinds(
+            list(kinds), kind_of, self._write_power_states if self._outputs.files else None
+        )
 
     def complete(self) -> None:
         """The simulation ended well."""

@@ -7,12 +7,14 @@ from batsched_py.protocol.jobs import Host
 from batsched_py.schedulers.cluster import Cluster
 
 
-class Beds:
+class SleepStates:
     """In which power states hosts sleep and compute; one that cannot sleep never does."""
 
     def __init__(self, machines: Sequence[Host], pstate: int | None = None) -> None:
         """They sleep in this power state, or in the first that each has for it."""
-        self.sleeps_in = {host.id: bed for host in machines if (bed := _bed(host, pstate)) is not None}
+        self.sleeps_in = {
+            host.id: state for host in machines if (state := _sleep_pstate(host, pstate)) is not None
+        }
         self.wakes_in = {host.id: host.computing_pstate for host in machines}
         self.hosts = HostSet.of(self.sleeps_in)
         """Those that can sleep."""
@@ -48,7 +50,7 @@ def nodes_of(machines: Sequence[Host]) -> list[HostSet]:
     return [HostSet.of(hosts) for hosts in nodes.values()]
 
 
-def _bed(host: Host, pstate: int | None) -> int | None:
+def _sleep_pstate(host: Host, pstate: int | None) -> int | None:
     states = host.sleep_pstates
     if pstate is None:
         return next(iter(states), None)

@@ -9,7 +9,7 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import TICK
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.schedulers.idle_hosts import Beds, IdleTimes
+from batsched_py.schedulers.idle_hosts import IdleTimes, SleepStates
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Sleeper(Scheduler):
 
     def begin(self, cluster: Cluster) -> None:
         """Look up in which power states the hosts sleep and compute."""
-        self._beds = Beds(cluster.machines, self.sleep_pstate)
+        self._sleep_states = SleepStates(cluster.machines, self.sleep_pstate)
         self._idle = IdleTimes()
         self._waking = HostSet()
         self._call = 0.0
@@ -39,7 +39,7 @@ class Sleeper(Scheduler):
         queue = cluster.queue
         while queue and cluster.fits(queue.head):
             cluster.start(queue.head)
-        self._idle.note(cluster.free & self._beds.hosts, cluster.now)
+        self._idle.note(cluster.free & self._sleep_states.hosts, cluster.now)
         if queue:
             self._wake_up(cluster)
         else:
@@ -50,13 +50,13 @@ class Sleeper(Scheduler):
         lacking = sum(job.size for job in cluster.queue) - cluster.nb_free - len(self._waking)
         hosts = cluster.asleep.lowest(max(lacking, 0))
         self._waking = self._waking | hosts
-        self._beds.wake(cluster, hosts)
+        self._sleep_states.wake(cluster, hosts)
 
     def _put_to_sleep(self, cluster: Cluster) -> None:
         soon = cluster.now + TICK
         for since, hosts in self._idle.since:
             if since + self.idle_time <= soon:
-                self._beds.put_to_sleep(cluster, hosts)
+                self._sleep_states.put_to_sleep(cluster, hosts)
             elif self._call <= soon:
                 self._call = since + self.idle_time
                 cluster.call_at(self._call)

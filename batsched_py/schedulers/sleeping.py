@@ -11,7 +11,7 @@ from batsched_py.protocol.jobs import TICK, Job
 from batsched_py.protocol.sizes import shapes_of
 from batsched_py.schedulers.base import in_library
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.schedulers.idle_hosts import Beds, IdleTimes, nodes_of
+from batsched_py.schedulers.idle_hosts import IdleTimes, SleepStates, nodes_of
 from batsched_py.schedulers.wrapping import Wrapper
 
 
@@ -38,8 +38,8 @@ class Sleeping(Wrapper):
         """Look up in which power states the hosts sleep and compute."""
         cluster.count_on_sleepers()
         super().begin(cluster)
-        self.beds = Beds(cluster.machines, self.sleep_pstate)
-        self._nodes = [node for node in nodes_of(cluster.machines) if node <= self.beds.hosts]
+        self.sleep_states = SleepStates(cluster.machines, self.sleep_pstate)
+        self._nodes = [node for node in nodes_of(cluster.machines) if node <= self.sleep_states.hosts]
         self._alone = HostSet.of(host for node in self._nodes if len(node) == 1 for host in node)
         self._shared = [node for node in self._nodes if len(node) > 1]
         self._idle = IdleTimes()
@@ -84,7 +84,7 @@ class Sleeping(Wrapper):
                 break
         if self._woken_for:
             self._woken_for &= {job.id for job in cluster.queue}
-        self.beds.wake(cluster, room.woken)
+        self.sleep_states.wake(cluster, room.woken)
         self._waking = self._waking | (room.woken & cluster.switching)
 
     def _finds_room(self, cluster: Cluster, job: Job, room: HostsToWake) -> bool:
@@ -99,7 +99,7 @@ class Sleeping(Wrapper):
         soon = cluster.now + TICK
         for since, hosts in self._idle.since:
             if since + self.after <= soon:
-                self.beds.put_to_sleep(cluster, hosts)
+                self.sleep_states.put_to_sleep(cluster, hosts)
             elif self._call <= soon:
                 self._call = since + self.after
                 cluster.call_at(self._call)

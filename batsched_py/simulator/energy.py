@@ -342,8 +342,8 @@ class Power:
             group = list(together)
             seconds = self._leave(group, pstate, way)
             (at_once if seconds is None else ways.setdefault(seconds, [])).extend(group)
-        for seconds, travellers in ways.items():
-            self._agenda.at(self._agenda.clock + seconds, self._arrive, (request, HostSet.of(travellers)))
+        for seconds, switched in ways.items():
+            self._agenda.at(self._agenda.clock + seconds, self._arrive, (request, HostSet.of(switched)))
         if at_once:
             self._count_off((request, HostSet.of(at_once)), trace_states=False)
         if self._state_trace is not None:

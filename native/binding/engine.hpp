@@ -175,21 +175,21 @@ struct Engine {
         set_write(simulation.energy->lines, write_energy, std::move(function));
     }
 
-    // How hosts fall asleep and wake up: the kinds of beds, and the number of that of each host.
-    void set_beds(nb::list kinds, std::vector<int32_t> kind_of, nb::object function) {
-        std::vector<Bed> beds;
+    // How hosts fall asleep and wake up: the kinds, and the number of that of each host.
+    void set_sleep_kinds(nb::list given_kinds, std::vector<int32_t> kind_of, nb::object function) {
+        std::vector<SleepKind> kinds;
         auto power = [](nb::handle watts) {
             return Power{nb::cast<double>(watts[0]), nb::cast<double>(watts[1]), nb::cast<double>(watts[2])};
         };
         auto way = [&](nb::handle given) {
-            return Bed::Way{nb::cast<int64_t>(given[0]), nb::cast<double>(given[1]), power(given[2])};
+            return SleepKind::Way{nb::cast<int64_t>(given[0]), nb::cast<double>(given[1]), power(given[2])};
         };
-        for (nb::handle kind : kinds) {
-            beds.push_back({nb::cast<int64_t>(kind.attr("pstate_asleep")), nb::cast<int64_t>(kind.attr("pstate_awake")),
+        for (nb::handle kind : given_kinds) {
+            kinds.push_back({nb::cast<int64_t>(kind.attr("pstate_asleep")), nb::cast<int64_t>(kind.attr("pstate_awake")),
                             power(kind.attr("asleep")), power(kind.attr("awake")), way(kind.attr("to_sleep")),
                             way(kind.attr("back")), nb::cast<double>(kind.attr("load"))});
         }
-        simulation.power_states = std::make_unique<PowerStates>(std::move(beds), std::move(kind_of));
+        simulation.power_states = std::make_unique<PowerStates>(std::move(kinds), std::move(kind_of));
         set_write(simulation.power_states->lines, write_power_states, std::move(function));
     }
 

@@ -133,7 +133,7 @@ void bind_engine(nb::module_& module, nb::class_<Engine>& engine) {
         })
         .def("set_energy", &Engine::set_energy, nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
         .def("set_bill", &Engine::set_bill)
-        .def("set_beds", &Engine::set_beds, nb::arg(), nb::arg(), nb::arg().none())
+        .def("set_sleep_kinds", &Engine::set_sleep_kinds, nb::arg(), nb::arg(), nb::arg().none())
         .def("let_idle_hosts_sleep", [](Engine& self, double after) {
             self.sleeping = std::make_unique<Sleeping>(self.simulation, after);
         })

@@ -11,7 +11,7 @@ from math import ceil, floor, inf
 from batsched_py.errors import PolicyError
 from batsched_py.protocol.hosts import HostSet, expand
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.schedulers.idle_hosts import Beds
+from batsched_py.schedulers.idle_hosts import SleepStates
 from batsched_py.slurm.policy.clock import LOOKS, MOMENT, NODES_KNOWN
 from batsched_py.slurm.policy.job import RunningRecord
 from batsched_py.slurm.policy.nodes import Machine, places
@@ -47,17 +47,19 @@ class Rate:
 class PowerSaving:
     """Which nodes sleep, and when that changes next."""
 
-    def __init__(self, configuration: Configuration, machine: Machine, beds: Beds, started: float) -> None:
+    def __init__(
+        self, configuration: Configuration, machine: Machine, sleep_states: SleepStates, started: float
+    ) -> None:
         self._settings = settings = configuration.power
         self._machine = machine
-        self._beds = beds
+        self._sleep_states = sleep_states
         self._started = started
         self._hosts = [HostSet.of(range(node.first, node.first + node.cpus)) for node in machine.nodes]
         excepted = machine.named(expand(settings.suspend_exc_nodes))
         for each in configuration.partitions:
             if each.name in settings.suspend_exc_parts:
                 excepted |= machine.written(each.nodes)
-        self._may_sleep = machine.where(hosts <= beds.hosts for hosts in self._hosts) & ~excepted
+        self._may_sleep = machine.where(hosts <= sleep_states.hosts for hosts in self._hosts) & ~excepted
         self._busy_until = [floor(NODES_KNOWN - started)] * len(machine.nodes)
         """When each node was last found busy."""
         self._asleep = 0
@@ -164,7 +166,7 @@ class PowerSaving:
                     self._resumes.count()
                     self._asleep &= ~(1 << node)
                     self._rising[node] = second
-                    self._beds.wake(cluster, self._hosts[node])
+                    self._sleep_states.wake(cluster, self._hosts[node])
 
     def _suspend(self, state: State, cluster: Cluster, second: int) -> None:
         """Put nodes to sleep that have been idle for long enough."""
@@ -173,4 +175,4 @@ class PowerSaving:
                 self._suspends.count()
                 self._asleep |= 1 << node
                 self._falling[node] = second
-                self._beds.put_to_sleep(cluster, self._hosts[node])
+                self._sleep_states.put_to_sleep(cluster, self._hosts[node])

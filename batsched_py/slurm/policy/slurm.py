@@ -19,7 +19,7 @@ from batsched_py.protocol.hosts import HostSet
 from batsched_py.protocol.jobs import Job
 from batsched_py.schedulers.base import Scheduler
 from batsched_py.schedulers.cluster import Cluster
-from batsched_py.schedulers.idle_hosts import Beds
+from batsched_py.schedulers.idle_hosts import SleepStates
 from batsched_py.slurm.policy.clock import MOMENT, Clock, TimeLimits
 from batsched_py.slurm.policy.job import RunningRecord, WaitingRecord, fields_of
 from batsched_py.slurm.policy.loops import Backfill, MainLoop
@@ -294,14 +294,14 @@ class Slurm(Scheduler):
         """What lets nodes sleep, if the configuration does, and the platform says what they do then."""
         if not self._configuration.power.is_on:
             return None
-        beds = Beds(cluster.machines)
-        if not beds.hosts:
+        sleep_states = SleepStates(cluster.machines)
+        if not sleep_states.hosts:
             _log.warning(
                 "SuspendTime has no effect: the platform does not say what nodes draw while they sleep, and "
                 "how long they take; give its nodes sleep_watts, switch_on_seconds and switch_off_seconds"
             )
             return None
-        return PowerSaving(self._configuration, self._setup.machine, beds, self.started)
+        return PowerSaving(self._configuration, self._setup.machine, sleep_states, self.started)
 
     def _switch_nodes(self, cluster: Cluster, power: PowerSaving, now: float) -> None:
         """Let nodes sleep and wake up, and start the jobs that have waited for theirs."""
